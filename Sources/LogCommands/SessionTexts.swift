@@ -1,4 +1,5 @@
 package import MMLogAnalysis
+package import MMLogFormat
 package import MMLogReader
 
 extension TimeFormatter {
@@ -112,9 +113,12 @@ extension LossLedger {
   }
 }
 
-extension LogReader.Session {
+extension SessionIdentity {
   /// `session 0123… (orders, pid 42)`
-  package var title: String {
-    "session \(id) (\(identity.processName), pid \(identity.processID))"
-  }
+  package var title: String { "session \(session) (\(processName), pid \(processID))" }
+}
+
+extension LogReader.Session {
+  /// As that of its identity.
+  package var title: String { identity.title }
 }

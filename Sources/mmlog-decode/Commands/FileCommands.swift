@@ -170,9 +170,7 @@ extension Command {
     try LogRecovery.sealRingless(
       directory, archiveDirectory: archives, sealed: { sealed.append($0.path) }, problem: problem)
     for session in sessions {
-      let title =
-        "session \(session.identity.session) (\(session.identity.processName), pid "
-        + "\(session.identity.processID))"
+      let title = session.identity.title
       if !isSilent {
         try output.append(
           "\(title): \(count(session.recordCount, "record")) moved from its ring to an archive\n"
