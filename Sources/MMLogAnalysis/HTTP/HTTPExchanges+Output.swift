@@ -67,7 +67,7 @@ extension HTTPExchanges {
     for (text, width, isRight) in cells.texts {
       var cell = TextBuffer(capacity: 16)
       cell.append(text, .plain)
-      let spaces = max(0, width - cell.text().count)
+      let spaces = max(0, width - cell.text().columns)
       if isRight { line.append(UInt8(ascii: " "), count: spaces) }
       line.append(text: cell.text())
       line.append(UInt8(ascii: " "), count: (isRight ? 0 : spaces) + 2)

@@ -102,20 +102,3 @@ extension LogSpans.Span {
     return object
   }
 }
-
-extension TextBuffer {
-  /// Appends a line, and cuts it if it is too wide.
-  ///
-  /// - Parameter columns: The maximum width; nil: no limit.
-  mutating func append(line: String, within columns: Int?) {
-    append(text: line.cut(to: columns ?? .max))
-    append("\n")
-  }
-}
-
-extension String {
-  /// The text, cut if it is too long.
-  ///
-  /// - Parameter columns: The maximum number of characters, at least one.
-  func cut(to columns: Int) -> String { count <= columns ? self : prefix(columns - 1) + "…" }
-}

@@ -104,29 +104,32 @@ public struct LogStatistics {
   }
 
   private mutating func appendSummary(_ output: inout TextBuffer) {
-    output.append(text: "\(grouped(total.records)) \(total.records == 1 ? "record" : "records"), ")
-    output.append(text: "\(inBytes(total.bytes)) before compression, ")
-    output.append(text: sessions.count == 1 ? "1 session" : "\(sessions.count) sessions")
+    appendLine(
+      "\(grouped(total.records)) \(total.records == 1 ? "record" : "records"), "
+        + "\(inBytes(total.bytes)) before compression, "
+        + (sessions.count == 1 ? "1 session" : "\(sessions.count) sessions"), &output)
     if let times {
-      output.append("\n")
-      timestamp.append(times.lowerBound, to: &output)
-      output.append(" to ")
-      timestamp.append(times.upperBound, to: &output)
+      let first = timestamp.text(of: times.lowerBound)
+      appendLine("\(first) to \(timestamp.text(of: times.upperBound))", &output)
     }
-    output.append("\n")
     if spans.begun > 0 { appendSpans(&output) }
   }
 
   private func appendSpans(_ output: inout TextBuffer) {
     let (begun, ended) = (grouped(UInt64(spans.begun)), grouped(UInt64(spans.ended)))
-    output.append(text: "\(begun) spans begun, \(ended) ended")
+    var line = TextBuffer(capacity: 128)
+    line.append(text: "\(begun) spans begun, \(ended) ended")
     if let longestSpan {
-      output.append(", the longest after ")
-      output.append(duration: longestSpan.duration)
-      output.append(": ")
-      output.append(longestSpan.message, .plain)
+      line.append(", the longest after ")
+      line.append(duration: longestSpan.duration)
+      line.append(": ")
+      line.append(longestSpan.message, .plain)
     }
-    output.append("\n")
+    appendLine(line.text(), &output)
+  }
+
+  private func appendLine(_ line: String, _ output: inout TextBuffer) {
+    output.append(line: line, within: columns)
   }
 
   private func appendTable(
@@ -163,13 +166,12 @@ public struct LogStatistics {
 
   private func appendRow(_ cells: [String], _ name: String, _ output: inout TextBuffer) {
     let widths = columns < Self.narrow ? Self.widths.prefix(2) : Self.widths[...]
+    var line = TextBuffer(capacity: 128)
     for (cell, width) in zip(cells, widths) {
-      output.append(UInt8(ascii: " "), count: max(1, width - cell.utf8.count))
-      output.append(text: cell)
+      line.append(UInt8(ascii: " "), count: max(1, width - cell.utf8.count))
+      line.append(text: cell)
     }
-    output.append("  ")
-    output.append(name.cut(to: max(10, columns - widths.reduce(2, +))), .plain)
-    output.append("\n")
+    output.append(cells: line.text(), name, within: columns)
   }
 
   /// On lines that are shorter than this, bytes are left out.

@@ -47,17 +47,13 @@ extension LogTop {
   private func append(
     _ cells: [String], _ name: String, _ columns: Int, to output: inout TextBuffer
   ) {
-    let start = output.count
+    var line = TextBuffer(capacity: 128)
     for (index, cell) in cells.enumerated() {
       let width = index == 0 ? 10 : index < 3 ? 7 : 10
-      output.append(UInt8(ascii: " "), count: max(1, width - cell.count))
-      output.append(text: cell)
+      line.append(UInt8(ascii: " "), count: max(1, width - cell.columns))
+      line.append(text: cell)
     }
-    if !name.isEmpty {
-      output.append("  ")
-      output.append(name.cut(to: max(10, columns - (output.count - start))), .plain)
-    }
-    output.append("\n")
+    output.append(cells: line.text(), name, within: columns)
   }
 
   private func shown(_ value: Double) -> String {
@@ -116,4 +112,17 @@ private func short(_ value: Double) -> String {
   let scale = size >= 10 ? 10.0 : size >= 1 ? 100 : 1000
   let text = "\((value * scale).rounded() / scale)"
   return text.hasSuffix(".0") ? String(text.dropLast(2)) : text
+}
+
+extension TextBuffer {
+  /// Appends a line: cells that are not cut, and a name behind them. Some of the name is there even
+  /// if the line is too wide then.
+  mutating func append(cells: String, _ name: String, within columns: Int) {
+    append(text: cells)
+    if !name.isEmpty {
+      append("  ")
+      append(text: name.escapedForTerminal.cut(to: max(10, columns - cells.columns - 2)))
+    }
+    append("\n")
+  }
 }

@@ -147,9 +147,14 @@ package struct TerminalFormatter: LogFormatter {
     var last: (count: Int, column: Int)?
     for scalar in text.unicodeScalars {
       if scalar == "\u{1b}" { isEscape = true }
-      let width = isEscape ? 0 : Self.width(scalar)
+      let width = isEscape ? 0 : scalar.columns
       if isEscape, scalar == "m" { isEscape = false }
-      if column + width > columns, scalar != " " {
+      if scalar == " ", column >= columns {
+        // A space behind the last column would begin a line of its own.
+        last = (output.count, column)
+        continue
+      }
+      if column + width > columns {
         let place = last ?? (output.count, column)
         let tail = output.withBytes(from: place.count) { Array($0) }
         output.cut(to: place.count)
@@ -173,26 +178,10 @@ package struct TerminalFormatter: LogFormatter {
     var (sum, isEscape) = (0, false)
     for scalar in text.unicodeScalars {
       if scalar == "\u{1b}" { isEscape = true }
-      if !isEscape { sum += width(scalar) }
+      if !isEscape { sum += scalar.columns }
       if isEscape, scalar == "m" { isEscape = false }
     }
     return sum
-  }
-
-  /// As terminals count (UAX 11): none for a character that is put onto the one before, two for
-  /// characters of East Asia and pictures.
-  private static func width(_ scalar: Unicode.Scalar) -> Int {
-    if scalar.isASCII { return 1 }
-    switch scalar.properties.generalCategory {
-    case .nonspacingMark, .enclosingMark, .format: return 0
-    default: break
-    }
-    switch scalar.value {
-    case 0x1100...0x115F, 0x2E80...0xA4CF, 0xAC00...0xD7A3, 0xF900...0xFAFF, 0xFE30...0xFE6F,
-      0xFF00...0xFF60, 0xFFE0...0xFFE6, 0x1F300...0x1F64F, 0x1F900...0x1F9FF, 0x20000...0x3FFFD:
-      return 2
-    default: return 1
-    }
   }
 }
 

@@ -34,7 +34,7 @@ struct SessionTable {
       let shown = isShort ? rows.map(Self.short) : rows
       (best, bestRows) = (cells, shown)
       bestWidths = Self.titles.indices.map { index in
-        ([Self.titles] + shown).reduce(0) { max($0, $1[index].count) } + 2
+        ([Self.titles] + shown).reduce(0) { max($0, $1[index].columns) } + 2
       }
       if cells.reduce(-2, { $0 + bestWidths[$1] }) <= columns { break }
     }
@@ -64,7 +64,7 @@ struct SessionTable {
 
   private func line(_ row: [String]) -> String {
     let cells = cells.map { cell in
-      row[cell] + String(repeating: " ", count: max(2, widths[cell] - row[cell].count))
+      row[cell] + String(repeating: " ", count: max(2, widths[cell] - row[cell].columns))
     }
     return String(cells.joined().reversed().drop { $0 == " " }.reversed())
   }

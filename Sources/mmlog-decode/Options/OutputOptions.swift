@@ -44,9 +44,9 @@ extension Arguments {
 }
 
 /// The size of the terminal, or the usual size.
-func terminalSize() -> (rows: Int, columns: Int) {
+func terminalSize(of descriptor: CInt = STDOUT_FILENO) -> (rows: Int, columns: Int) {
   var size = winsize()
-  guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else {
+  guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else {
     return (44, 80)
   }
   return (Int(size.ws_row), Int(size.ws_col))

@@ -48,7 +48,10 @@ final class ProgressSink: ItemSink {
     isShowing = true
     let percent = Int(progress() * 100)
     let place = reached.map { ", at \(time.text(of: $0))" } ?? ""
-    StandardError.write("\r\u{1b}[K\(percent) %, \(records) records\(place)")
+    let line = "\(percent) %, \(records) records\(place)"
+    // The next line replaces this one only if it is on one line of the terminal.
+    let columns = terminalSize(of: STDERR_FILENO).columns
+    StandardError.write("\r\u{1b}[K\(line.cut(to: columns - 1))")
   }
 
   func separate() throws { try inner.separate() }

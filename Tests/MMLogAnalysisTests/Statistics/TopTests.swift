@@ -154,6 +154,29 @@ import Testing
     #expect(text.contains(#""sessions":2"#), "\(text)")
   }
 
+  @Test("no line is wider than the terminal, whatever the characters")
+  func wideCharacters() {
+    let log = TestLog()
+    let texts = [String(repeating: "\u{1}", count: 70), String(repeating: "\u{65E5}", count: 70)]
+    for (ticks, text) in texts.enumerated() {
+      let site = log.site(.literal(text))
+      log.write(TestRecord(ticks: UInt64(ticks) * 1_000_000_000, site: site))
+    }
+    for columns in [40, 80] {
+      var (top, statistics) = (LogTop(by: .template), LogStatistics(zone: .utc))
+      for item in LogReader(paths: log.save()) {
+        top.add(item)
+        statistics.add(item)
+      }
+      var output = TextBuffer()
+      top.appendText(rows: 9, columns: columns, to: &output)
+      statistics.appendText(to: &output, columns: columns)
+      let text = output.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
+      #expect(text.split(separator: "\n").allSatisfy { String($0).columns <= columns }, "\(text)")
+      #expect(text.contains("\u{65E5}…") && text.contains("\\u{1}"), "\(text)")
+    }
+  }
+
   @Test("a bar is no longer than its line has room, however many levels it has")
   func barsFit() {
     let log = TestLog()

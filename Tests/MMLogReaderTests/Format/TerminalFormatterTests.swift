@@ -41,6 +41,15 @@ import Testing
       ])
   }
 
+  @Test("the space behind a line that is full begins no other line") func fullLine() {
+    write(String(repeating: "x", count: 31) + "  " + String(repeating: "y", count: 31) + " ", 0)
+    #expect(
+      lines(columns: 50).dropFirst() == [
+        "09:00:00.000 INFO  " + String(repeating: "x", count: 31),
+        String(repeating: " ", count: 19) + String(repeating: "y", count: 31),
+      ])
+  }
+
   @Test("no line is wider than the terminal, whatever the characters")
   func width() {
     write("words that are put on another line, and averylongwordthatisonelinebyitselfforsure", 0)
