@@ -19,7 +19,7 @@ public struct LogReport {
   private var records = ReportRecords()
   private var buckets = TimeBuckets(maximum: 4096)
   private var sites = CallSiteCounts()
-  private var labels = Numbered(others: tooMany)
+  private var labels = Numbered(others: Bytewise(tooMany))
   private var threads = Numbered(others: ThreadIdentity(ordinal: 0, id: 0, name: tooMany))
   private let filter: LogReader.Filter
   private var sessions: [Session] = []
@@ -139,7 +139,7 @@ public struct LogReport {
     records.add(
       record,
       ReportRecords.References(
-        site: sites.add(record), label: labels.number(of: record.label.first200),
+        site: sites.add(record), label: labels.number(of: Bytewise(record.label.first200)),
         thread: number(of: record.thread), session: session))
   }
 
@@ -234,7 +234,7 @@ public struct LogReport {
       output.append("]")
     }
     output.append(#"],"labels":["#)
-    output.appendList(labels.all) { $0.append(json: $1) }
+    output.appendList(labels.all) { $0.append(json: $1.text) }
     output.append(#"],"threads":["#)
     output.appendList(threads.all) { output, thread in
       output.append(text: "[\(thread.id),\(thread.ordinal),")

@@ -42,6 +42,11 @@ import Testing
       ])
   }
 
+  @Test("labels are told apart by their bytes") func labelsByBytes() throws {
+    let files = try split(["caf\u{e9}", "cafe\u{301}", "caf\u{e9}"])
+    #expect(files == ["caf%C3%A9.log": "0\n2\n", "cafe%CC%81.log": "1\n"])
+  }
+
   @Test("long labels that begin alike are two files")
   func longLabelsThatBeginAlikeAreTwoFiles() throws {
     let long = String(repeating: "é", count: 300)

@@ -28,7 +28,7 @@ struct HTTPRoutes {
 
   private static let maximum = 20_000
 
-  private var routes: [String: Route] = [:]
+  private var routes: [Bytewise: Route] = [:]
   private var nameBytes: TextBudget
   /// How many more buckets the percentiles of all routes may have.
   private var bucketsLeft = Percentiles.maximumOfAll
@@ -44,11 +44,12 @@ struct HTTPRoutes {
   /// Adds an exchange to its route.
   mutating func add(_ exchange: HTTPExchanges.Exchange) {
     let own = "\(exchange.method ?? "-") \(HTTPExchanges.route(of: exchange.url ?? "-"))"
+    let isKnown = routes[Bytewise(own)] != nil
     let hasRoom =
       exchange.hasNames
-      && (routes[own] != nil || routes.count < Self.maximum && nameBytes.take(own.utf8.count))
+      && (isKnown || routes.count < Self.maximum && nameBytes.take(own.utf8.count))
     let name = hasRoom ? own : "(other routes)"
-    routes[name, default: Route(name: name)].add(exchange, &bucketsLeft)
+    routes[Bytewise(name), default: Route(name: name)].add(exchange, &bucketsLeft)
   }
 }
 

@@ -13,7 +13,7 @@ public struct LogStatistics {
   private var timestamp: TimeFormatter
   private var total = RecordCounts()
   private var levels = [RecordCounts](repeating: RecordCounts(), count: Level.allCases.count)
-  private var labels: [String: RecordCounts] = [:]
+  private var labels: [Bytewise: RecordCounts] = [:]
   private var labelBytes = TextBudget(16 << 20)
   private var sites = CallSiteCounts()
   private var minutes = TimeBuckets(maximum: 20_000, minimum: 60_000_000_000)
@@ -61,12 +61,11 @@ public struct LogStatistics {
       sessions.insert(record.session.id)
     }
     levels[Int(record.level.rawValue)].add(record)
-    let label = record.label
-    if labels[label] != nil
-      || labels.count < CallSiteCounts.maximum && labelBytes.take(label.utf8.count)
-    {
-      labels[label, default: RecordCounts()].add(record)
-    }
+    let label = Bytewise(record.label)
+    let hasRoom =
+      labels[label] != nil
+      || labels.count < CallSiteCounts.maximum && labelBytes.take(label.text.utf8.count)
+    labels[hasRoom ? label : Bytewise(tooMany), default: RecordCounts()].add(record)
     sites.add(record)
     minutes.add(record.time, record.level)
     if let span = record.span { add(span, record) }
@@ -93,7 +92,7 @@ public struct LogStatistics {
     let levels = zip(Level.allCases, levels).filter { $0.1.records > 0 }.reversed()
     appendTable("LEVEL", levels.map { ($0.description, $1) }, &output)
     appendTable(
-      "LABEL", labels.map { ($0.isEmpty ? "(none)" : $0, $1) }.sortedByBytes, &output)
+      "LABEL", labels.map { ($0.text.isEmpty ? "(none)" : $0.text, $1) }.sortedByBytes, &output)
     let sites = sites.entries.map { entry in
       (entry.file.isEmpty ? "(none)" : "\(entry.file):\(entry.line)", entry)
     }
@@ -193,7 +192,7 @@ public struct LogStatistics {
     let levels = zip(Level.allCases, levels).filter { $0.1.records > 0 }
     appendObject(levels.map { ($0.description, $1) }, &output)
     output.append(#","by_label":"#)
-    appendObject(labels.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }, &output)
+    appendObject(labels.sorted { $0.key < $1.key }.map { ($0.key.text, $0.value) }, &output)
     output.append(#","by_call_site":["#)
     for (index, entry) in sites.entries.enumerated() {
       output.append(index == 0 ? #"{"code_file_path":"# : #",{"code_file_path":"#)

@@ -54,7 +54,7 @@ package struct LogTop {
   private var nameBytes: TextBudget
   let measure: Measure?
   private let order: Order
-  private var groups: [String: Group] = [:]
+  private var groups: [Bytewise: Group] = [:]
   /// Records of groups that there was no room for.
   private(set) var others: UInt64 = 0
   /// The number of all records; where durations are measured, of those that end a span.
@@ -96,9 +96,10 @@ package struct LogTop {
     if case .duration? = measure, case .some(.none) = value { return }
     total += 1
     if case .some(.none) = value { return without += 1 }
-    guard let name = name(of: record) else { return without += 1 }
+    guard let text = name(of: record) else { return without += 1 }
+    let name = Bytewise(text)
     let hasRoom =
-      groups[name] != nil || groups.count < Self.maximumGroups && nameBytes.take(name.utf8.count)
+      groups[name] != nil || groups.count < Self.maximumGroups && nameBytes.take(text.utf8.count)
     guard hasRoom else { return others += 1 }
     groups[name, default: Group()].add(record, value ?? nil, &bucketsLeft)
   }
@@ -138,7 +139,7 @@ package struct LogTop {
   /// The groups, the greatest first.
   var sorted: [(name: String, group: Group)] {
     groups.map { (name: $0.key, group: $0.value, rank: rank($0.value)) }
-      .sorted { ($0.rank, $1.name) > ($1.rank, $0.name) }.map { ($0.name, $0.group) }
+      .sorted { ($0.rank, $1.name) > ($1.rank, $0.name) }.map { ($0.name.text, $0.group) }
   }
 
   private func rank(_ group: Group) -> Double {

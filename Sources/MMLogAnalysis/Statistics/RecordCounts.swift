@@ -16,9 +16,9 @@ package struct RecordCounts {
 /// Call sites with their counts: one entry for each place and text, for all sessions together.
 package struct CallSiteCounts {
   struct Key: Hashable {
-    let file: String
+    let file: Bytewise
     let line: Int
-    let template: String
+    let template: Bytewise
   }
 
   package struct Entry {
@@ -79,7 +79,7 @@ package struct CallSiteCounts {
 
   private mutating func entry(for site: CallSiteInfo) -> Int {
     let template = site.template
-    let key = Key(file: site.file, line: site.line, template: template)
+    let key = Key(file: Bytewise(site.file), line: site.line, template: Bytewise(template))
     if let index = byKey[key] { return index }
     guard byKey.count < Self.maximum, entryBytes.take(site.textSize) else { return othersEntry() }
     byKey[key] = entries.count

@@ -20,9 +20,9 @@ final class SplitOutput: ItemSink {
   private var key: SplitKey
   private let suffix: String
   private let makeFormatter: () -> any LogFormatter
-  private var parts: [String: Part] = [:]
+  private var parts: [Bytewise: Part] = [:]
   private var names: Set<String> = []
-  private var last: (key: String, part: Part)?
+  private var last: (key: Bytewise, part: Part)?
   private var waiting = 0
 
   private final class Part {
@@ -58,7 +58,7 @@ final class SplitOutput: ItemSink {
 
   func take(_ item: LogReader.Item) throws {
     guard case .record(let record) = item else { return }
-    let part = try part(key.text(of: record))
+    let part = try part(Bytewise(key.text(of: record)))
     let before = part.buffer.count
     part.formatter.append(record, to: &part.buffer)
     waiting += part.buffer.count - before
@@ -82,20 +82,20 @@ final class SplitOutput: ItemSink {
     try directory.sync()
   }
 
-  private func part(_ key: String) throws -> Part {
+  private func part(_ key: Bytewise) throws -> Part {
     if let last, last.key == key { return last.part }
     let part = try parts[key] ?? newPart(key)
     last = (key, part)
     return part
   }
 
-  private func newPart(_ key: String) throws -> Part {
+  private func newPart(_ key: Bytewise) throws -> Part {
     guard parts.count < Self.maximumFiles else {
       throw UsageError(
         "there would be more than \(Self.maximumFiles) files; select fewer records, or split by "
           + "something else")
     }
-    let name = name(of: key) + suffix
+    let name = name(of: key.text) + suffix
     try places.check(name, in: directory)
     if !replaces { try CursorChoice.check(name, hasNoEarlierOutputIn: directory) }
     let path = directory.path(of: name)

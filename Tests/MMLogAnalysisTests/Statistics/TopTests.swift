@@ -154,6 +154,29 @@ import Testing
     #expect(text.contains(#""sessions":2"#), "\(text)")
   }
 
+  @Test("labels that Unicode calls equivalent are counted apart, as filters have them")
+  func equivalentLabels() {
+    let log = TestLog()
+    let labels = ["caf\u{e9}", "cafe\u{301}"].map { log.label($0) }
+    for (ticks, label) in [0, 1, 1].enumerated() {
+      log.write(
+        TestRecord(
+          ticks: UInt64(ticks), site: log.textSite, label: labels[label],
+          words: ValueWords.argument(.text("x"))))
+    }
+    var (top, statistics) = (LogTop(by: .label), LogStatistics(zone: .utc))
+    for item in LogReader(paths: log.save()) {
+      top.add(item)
+      statistics.add(item)
+    }
+    #expect(top.sorted.map(\.group.count) == [2, 1])
+    var output = TextBuffer()
+    statistics.appendJSON(to: &output)
+    let text = output.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }.unicodeScalars
+    #expect(text.contains("\"caf\u{e9}\":{\"records\":1,".unicodeScalars), "\(text)")
+    #expect(text.contains("\"cafe\u{301}\":{\"records\":2,".unicodeScalars), "\(text)")
+  }
+
   @Test("no line is wider than the terminal, whatever the characters")
   func wideCharacters() {
     let log = TestLog()
