@@ -16,13 +16,18 @@ extension LogTop {
     for (name, group) in groups.prefix(rows) {
       append(self.cells(of: group, cells.count), name, columns, to: &output)
     }
-    if groups.count > rows { output.append(text: "and \(groups.count - rows) more groups\n") }
+    if groups.count > rows { output.append(text: "and \(moreGroups(than: rows))\n") }
     for note in uncounted { output.append(text: "\(note)\n") }
   }
 
   /// The groups and records that are not in the first rows: a text for each kind.
   package func leftOut(rows: Int) -> [String] {
-    (groupCount > rows ? ["\(groupCount - rows) more groups"] : []) + uncounted
+    (groupCount > rows ? [moreGroups(than: rows)] : []) + uncounted
+  }
+
+  private func moreGroups(than rows: Int) -> String {
+    let count = groupCount - rows
+    return "\(count) more \(count == 1 ? "group" : "groups")"
   }
 
   /// The records that are in no group.
