@@ -71,8 +71,8 @@ public struct LogHistogram {
     output.append("\n")
   }
 
-  /// Every level that has a record gets a column; otherwise, columns are proportional. Columns that
-  /// levels with few records have in excess are taken from the longest part.
+  /// Every level that has a record gets a column; otherwise, columns are proportional. What the
+  /// parts together have in excess, or lack, is taken from the longest part, or given to it.
   private func appendBar(
     _ counts: TimeBuckets.Counts, _ room: Int, _ maximum: UInt64, _ output: inout TextBuffer
   ) {
@@ -85,6 +85,8 @@ public struct LogHistogram {
     {
       lengths[place] -= 1
     }
+    let missing = whole - lengths.reduce(0, +)
+    if let place = lengths.firstIndex(of: lengths.max() ?? 0) { lengths[place] += max(0, missing) }
     for (level, columns) in zip(levels, lengths) {
       if colors { output.append(level == .critical ? "\u{1b}[35m" : SGR.color(of: level)) }
       for _ in 0..<columns { output.append(colors ? "━" : Self.mark(level)) }

@@ -200,6 +200,24 @@ import Testing
     }
   }
 
+  @Test("more records have no shorter bar, however many levels they have")
+  func barsAreProportional() {
+    let log = TestLog(
+      geometry: RingGeometry(dictionarySize: 8192, segmentSize: 65536, segmentCount: 4))
+    for index in 0..<1000 as Range<UInt64> { log.write("x", ticks: index, level: .info) }
+    for index in 0..<1100 as Range<UInt64> {
+      let level = Level.allCases[Int(index % 7)]
+      log.write("x", ticks: 1_000_000_000 + index, level: level)
+    }
+    var histogram = LogHistogram(zone: .utc, rows: 10, columns: 69)
+    for item in LogReader(paths: log.save()) { histogram.add(item) }
+    var output = TextBuffer()
+    histogram.append(to: &output)
+    let lines = output.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
+      .split(separator: "\n").filter { $0.hasPrefix("2025") }
+    #expect(lines.last?.count == 69 && (lines.first?.count ?? 69) < 69, "\(lines)")
+  }
+
   @Test("a bar is no longer than its line has room, however many levels it has")
   func barsFit() {
     let log = TestLog()
