@@ -47,6 +47,30 @@ import Testing
     #expect(files == ["caf%C3%A9.log": "0\n2\n", "cafe%CC%81.log": "1\n"])
   }
 
+  @Test("a line separates records that do not follow one another, in each file")
+  func separators() throws {
+    let log = TestLog()
+    let label = log.label("l")
+    for number in 0..<9 as Range<UInt64> {
+      log.write(
+        TestRecord(
+          ticks: number, site: log.textSite, label: number % 2 == 0 ? label : 0,
+          words: ValueWords.argument(.text("record \(number)"))))
+    }
+    log.save()
+    let folder = TemporaryDirectory()
+    let run = try decode([
+      "--template", "{message}", "-C", "1", "-g", "record [18]", "--split-by=label",
+      "-o", folder("out"), log.folder.path,
+    ])
+    #expect(run.status == 0, "\(run)")
+    let texts = ["l.log", "no-label.log"].map { Folder.text(folder("out/\($0)")) }
+    #expect(
+      texts == [
+        "record 0\nrecord 2\n--\nrecord 8\n", "record 1\n--\nrecord 7\n",
+      ])
+  }
+
   @Test("long labels that begin alike are two files")
   func longLabelsThatBeginAlikeAreTwoFiles() throws {
     let long = String(repeating: "é", count: 300)

@@ -37,14 +37,7 @@ final class FormattedOutput: ItemSink {
     if buffer.count >= Self.capacity { try write() }
   }
 
-  func separate() throws {
-    // Only formats for people have a line for it.
-    guard
-      formatter is TextFormatter || formatter is TemplateFormatter
-        || formatter is TerminalFormatter || (formatter as? FieldsFormatter)?.kind == .text
-    else { return }
-    buffer.append("--\n")
-  }
+  func separate() throws { formatter.appendSeparator(to: &buffer) }
 
   func flush() throws {
     formatter.pause(&buffer)
@@ -73,5 +66,16 @@ final class FormattedOutput: ItemSink {
     try buffer.withUnsafeBytes { try target.append($0.bytes) }
     // The memory for a record of 16 MiB need not be kept.
     buffer.removeAll(keeping: 4 * Self.capacity)
+  }
+}
+
+extension LogFormatter {
+  /// Appends a line between records that do not follow one another. Only formats for people have
+  /// one.
+  func appendSeparator(to output: inout TextBuffer) {
+    let isForPeople =
+      self is TextFormatter || self is TemplateFormatter || self is TerminalFormatter
+      || (self as? FieldsFormatter)?.kind == .text
+    if isForPeople { output.append("--\n") }
   }
 }

@@ -24,14 +24,18 @@ final class SplitOutput: ItemSink {
   private var names: Set<String> = []
   private var last: (key: Bytewise, part: Part)?
   private var waiting = 0
+  /// How many times records did not follow those before.
+  private var separations = 0
 
   private final class Part {
     let file: UnfinishedFile
     var formatter: any LogFormatter
     var buffer = TextBuffer()
+    /// The separations before the last record.
+    var separations: Int
 
-    init(_ file: UnfinishedFile, _ formatter: any LogFormatter) {
-      (self.file, self.formatter) = (file, formatter)
+    init(_ file: UnfinishedFile, _ formatter: any LogFormatter, _ separations: Int) {
+      (self.file, self.formatter, self.separations) = (file, formatter, separations)
     }
   }
 
@@ -60,10 +64,16 @@ final class SplitOutput: ItemSink {
     guard case .record(let record) = item else { return }
     let part = try part(Bytewise(key.text(of: record)))
     let before = part.buffer.count
+    if part.separations != separations {
+      part.formatter.appendSeparator(to: &part.buffer)
+      part.separations = separations
+    }
     part.formatter.append(record, to: &part.buffer)
     waiting += part.buffer.count - before
     if waiting >= Self.capacity { try writeAll() }
   }
+
+  func separate() throws { separations += 1 }
 
   func finish() throws {
     if Interruption.isRequested {
@@ -102,7 +112,7 @@ final class SplitOutput: ItemSink {
     guard case .regular = try NamedFile(name, in: directory, path) else {
       throw UsageError("'\(path)' is no regular file; name another directory")
     }
-    let part = Part(try UnfinishedFile(name, in: directory), makeFormatter())
+    let part = Part(try UnfinishedFile(name, in: directory), makeFormatter(), separations)
     part.formatter.begin(&part.buffer)
     parts[key] = part
     return part
