@@ -224,7 +224,7 @@ import Testing
     #expect(lines.count == 2)
     #expect(
       lines[1]
-        == #"curl --globoff -X 'PUT' -H 'accept: a'\''b' -H content-type: --data-raw $'{"a":"\\u4f60\u001b"}' -- 'https://h/book'"#
+        == #"curl --globoff -X 'PUT' -H 'accept: a'\''b' -H content-type: --data-raw $'{"a":"\\u4f60\033"}' -- 'https://h/book'"#
     )
   }
 
@@ -289,6 +289,16 @@ import Testing
       try run(hashed, "--format", "curl") == [
         "# the body of 9 bytes is missing", "curl --globoff -X 'PUT' -- '/'",
       ])
+    let zero = try log("PUT", "/", [:]) {
+      $0.trace(
+        """
+        request body of \(3, name: "http.request.body.size") bytes: \
+        \("a\0b", name: "http.request.body.content")
+        """)
+    }
+    #expect(
+      try run(zero, "--format", "curl").first
+        == "# a zero byte, and what follows it, has no place in a command")
     let har = try run(hashed, "--format", "har").joined()
     #expect(har.contains(#""comment":"the body of 9 bytes is missing""#))
     #expect(

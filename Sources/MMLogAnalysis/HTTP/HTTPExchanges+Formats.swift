@@ -4,7 +4,7 @@ package import MMLogReader
 extension HTTPExchanges {
   /// Appends an HTTP archive, version 1.2, as browsers' tools and others read it.
   ///
-  /// Redacted values stay redacted. An exchange that was in flight, or failed, has the status 0.
+  /// Redacted values stay redacted. An exchange without an answer has the status 0.
   ///
   /// - Parameter version: The version of the program that makes the archive.
   package func appendHAR(_ style: Style, version: String, to output: inout TextBuffer) {
@@ -40,7 +40,10 @@ extension HTTPExchanges {
       }
       words += ["--", url.quotedForShell]
       let unsent = isHead && row.request.body != nil ? "curl sends no body with HEAD" : nil
-      if let missing = HTTPExchanges.Exchange.sentence([row.missingOfRequest, unsent]) {
+      let hasZero = ([method, url, row.request.body ?? ""] + row.request.headers.map(\.value))
+        .contains { $0.utf8.contains(0) }
+      let ended = hasZero ? "a zero byte, and what follows it, has no place in a command" : nil
+      if let missing = HTTPExchanges.Exchange.sentence([row.missingOfRequest, unsent, ended]) {
         output.append(text: "# \(missing)\n")
       }
       output.append(text: words.joined(separator: " ") + "\n")

@@ -6,7 +6,7 @@ import Testing
   private static let words = [
     ("a b", "'a b'"), ("it's", #"'it'\''s'"#), ("$(x)`y`", "'$(x)`y`'"), ("", "''"),
     // Some shells take no escape in such a word: there, `\'` would end the word.
-    ("a\n'\u{1B}\\\u{202E}", #"$'a\u000a\u0027\u001b\\\u202e'"#), ("é", "'é'"),
+    ("a\n'\u{1B}\\\u{202E}", #"$'a\012\047\033\\\342\200\256'"#), ("é", "'é'"),
     // For Swift, this is one `Character`; for a shell, it is two.
     ("'\u{301};id;'", "''\\''\u{301};id;'\\'''"), ("\u{600}'", "'\u{600}'\\'''"),
   ]
