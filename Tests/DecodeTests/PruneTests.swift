@@ -129,6 +129,17 @@ import Testing
     #expect(try folder.bytes(names[0]) == longer)
   }
 
+  @Test("a size may have the units that conditions have") func units() throws {
+    _ = archives(2)
+    for (size, count) in [("1kB", 2), ("1KiB", 2), ("1K", 2), ("100MB", 0), ("0.1GiB", 0)] {
+      let run = try control(["prune", "--total-size", size, "--dry-run", folder.path])
+      #expect(run.status == 0 && run.output.split(separator: "\n").count == count, "\(run)")
+    }
+    for size in ["1ms", "-1kB", "1000000000000TiB"] {
+      #expect(try control(["prune", "--total-size=\(size)", folder.path]).status == 2, "\(size)")
+    }
+  }
+
   @Test("that a store has no archives is said") func unknownStore() throws {
     let names = archives(2)
     let run = try control(["prune", "--name", "ordres", "--count", "1", folder.path])

@@ -2,7 +2,8 @@
 package struct Quantity {
   /// In nanoseconds; nil for a size.
   package let nanoseconds: Double?
-  private let bytes: Double?
+  /// Nil for a time.
+  package let bytes: Double?
 
   /// Nil if the text is no quantity.
   package init?(_ text: String) {
