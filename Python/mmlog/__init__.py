@@ -185,6 +185,8 @@ class Store:
         self._lock = threading.RLock()
         # The threads that flush, by their calls, and what says that a call is over.
         self._flushing, self._flushed = {}, threading.Condition(self._lock)
+        # How many threads wait for that to close the store: until they have, no other may begin to flush.
+        self._closing = 0
 
     def flush(self, *, disk=False, timeout=30.0):
         """Waits until all records are in an archive, or synced to the disk. The process's death costs none anyway.
@@ -229,15 +231,19 @@ class Store:
     def close(self):
         """Ends the session: moves all records to archives and syncs these. Handlers drop what they get afterwards.
 
-        Waits until other threads have flushed.
+        Waits until other threads have flushed, at most as long as they do.
 
         Raises Error, if the archive could not be written: the next store that is opened recovers what is not in it.
         """
         with self._lock:
-            store, self._store = self._store, None
-            # A signal handler may close the store while its own thread flushes.
-            while any(thread != threading.get_ident() for thread in list(self._flushing.values())):
-                self._flushed.wait()
+            self._closing += 1
+            try:
+                # A signal handler may close the store while its own thread flushes.
+                while any(thread != threading.get_ident() for thread in list(self._flushing.values())):
+                    self._flushed.wait()
+                store, self._store = self._store, None
+            finally:
+                self._closing -= 1
         if not store:
             return
         failure = _library.Failure()
@@ -252,7 +258,7 @@ class Store:
 
     @property
     def _open(self):
-        if not self._store:
+        if not self._store or self._closing:
             raise ValueError("the store is closed")
         return self._store
 

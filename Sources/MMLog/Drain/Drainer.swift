@@ -224,22 +224,17 @@ final class Drainer: @unchecked Sendable {
     do {
       handoff.isClosing = true
       try moveBeforeAnew()
-      // Records of any ticks: the counters of processors may differ a little.
-      try handoff.move(.everything, until: .max)
-      flight?.note(levels: handoff.takeWrittenLevels())
-      if session.ring.isDying { flight?.ask(.signal) }
-      try capture(.everything)
+      try moveRest()
       TestPoint.reach(.closeArchived)
       countLostSegments()
       // The signal's handler may have returned meanwhile.
       session.collectSurvivedSignal()
       session.giveUpSurvivedSignals()
-      // No record is moved after this, but for those that such calls have recorded.
       if !isCounted {
         session.countOpenCalls()
         isCounted = true
-        // What was recorded since the last move is not counted.
-        try handoff.move(.everything, until: .max)
+        // What was recorded since the last move. A call that ends just here is archived and counted.
+        try moveRest()
       }
       session.ring.take(lossesWithoutRing)
       try series.append(session.ring.losses)
@@ -258,6 +253,15 @@ final class Drainer: @unchecked Sendable {
         while: "Closing the archive failed; what is not in it is left in the ring and will be "
           + "recovered at the next start")
     }
+  }
+
+  /// Moves all that is in the ring, at the session's end.
+  private func moveRest() throws(SystemError) {
+    // Records of any ticks: the counters of processors may differ a little.
+    try handoff.move(.everything, until: .max)
+    flight?.note(levels: handoff.takeWrittenLevels())
+    if session.ring.isDying { flight?.ask(.signal) }
+    try capture(.everything)
   }
 
   /// Makes later writes go where the store's path leads now.

@@ -164,6 +164,8 @@ final class Maintenance: @unchecked Sendable {
     events.stopAsking()
     watchdog.stop()
     worker.stop()
+    // What is left to be noted of uploads may wait for a moment, too.
+    catalog.waitAtMost(until: Clock.monotonic() + Self.timeout / 5)
     uploads.end()
     requests.end()
     // Uploads may end later.

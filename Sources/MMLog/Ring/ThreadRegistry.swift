@@ -191,8 +191,8 @@ enum BlockPool {
   /// Keeps a session from ending while a thread that exits seals its segments. No log call takes it:
   /// its thread may end in a signal handler.
   static let lock = ForkSafeMutex()
-  /// The free blocks. A log call takes all of them for a moment: if its thread ends then, they stay
-  /// unused.
+  /// The free blocks. A log call takes all of them for a moment. Another one that asks meanwhile
+  /// makes a new block. If the thread ends then, they stay unused.
   private static let free = Atomic<UInt>(0)
   /// The blocks of ended ``SignalLanes``, with all writers busy. They only ever become lanes again:
   /// a handler that found the session just before its end may still try to acquire a writer.
@@ -344,7 +344,11 @@ enum BlockPool {
         // a cancellation.
         for depth in 0..<MMLOG_DEPTHS { mmlog_end_busy(mmlog_writer_at(block, depth)) }
         // The thread was just taking it for another session, whose list may have it already.
-        if mmlog_load_acquire_u32(&block.pointee.in_use) == isTaken { continue }
+        if mmlog_load_session(block) == nil,
+          mmlog_load_acquire_u32(&block.pointee.in_use) == isTaken
+        {
+          continue
+        }
         // A block that was attached after the end of its session is in no session's list.
         if let session = Session.of(block), !session.threads.isDissolved {
           for depth in 0..<MMLOG_DEPTHS {

@@ -7,7 +7,8 @@ extension LogStore {
   /// What a log call does when no segment of the ring is free, because the archive cannot be
   /// written as fast as records come, or not at all.
   public enum FullRingPolicy: Equatable, Sendable {
-    /// Wait for a free segment, at most as long as given; then drop the record and count it.
+    /// Wait for free segments, at most as long as given for all that a record takes; then drop the
+    /// record and count it.
     ///
     /// If the archive cannot be written, as on a full disk, and a call has waited in vain, later
     /// calls drop their records without waiting until the archive can be written again.

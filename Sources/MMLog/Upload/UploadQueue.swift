@@ -19,6 +19,8 @@ final class UploadQueue: Sendable {
     var crashed: Set<SessionID> = []
     /// When an archive that was given out may be given out again, by its name.
     var retries: [String: Backoff] = [:]
+    /// Whether another process had the directory locked for too long at the last try.
+    var isLocked = false
     var nextKey = 0
     /// Whether nobody serves the queue any more.
     var isOver = false
@@ -186,7 +188,10 @@ final class UploadQueue: Sendable {
       do throws(LogError) {
         let lease = try catalog.acquireLease(on: archive, by: owner, for: duration)
         guard let lease else { continue }
-        state.withLock { $0.noteGiven(name) }
+        state.withLock { state in
+          state.noteGiven(name)
+          state.isLocked = false
+        }
         return PendingArchive(archive, lease, self)
       } catch {
         // An archive that a limit has deleted is no trouble.
@@ -197,8 +202,11 @@ final class UploadQueue: Sendable {
           try? catalog.release(UploadLease(owner: owner, expiry: .now), on: archive)
         }
         let isNews = state.withLock { state in
-          defer { state.postpone(name) }
-          return state.retries[name] == nil
+          defer {
+            state.postpone(name)
+            state.isLocked = isLocked
+          }
+          return state.retries[name] == nil && !(isLocked && state.isLocked)
         }
         if isNews { events.send(.notUploaded(archive: archive, error: error)) }
         // Each other archive would wait as long.

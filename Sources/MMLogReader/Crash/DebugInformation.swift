@@ -91,7 +91,7 @@ package struct DebugInformation {
     while true {
       let code = try cursor.uleb()
       if code == 0 {
-        try spend(cursor.at - offset)
+        try spend(cursor.at - offset + all.count)
         return all
       }
       // The abbreviations are numbered in order. An empty one stands for a number that is left out.

@@ -105,8 +105,12 @@ final class FollowedSession {
     }
   }
 
-  /// Whether the ring has no name any more: then a recovery has archived what it had.
-  private var isRingDeleted: Bool { (try? ring?.status().linkCount) == 0 }
+  /// Whether the ring does not have its name any more: then a recovery has archived what it had, or
+  /// has put it aside.
+  private var isRingDeleted: Bool {
+    guard let path = ring?.path, let identity = try? ring?.status().identity else { return false }
+    return isGone((path, identity))
+  }
 
   /// The ticks up to which every logged record was found: what was committed before the scan began
   /// is in the copy of the ring, or in an archive. This is not known for archives without a ring,
@@ -194,14 +198,13 @@ final class FollowedSession {
     return reader
   }
 
-  /// Whether the ring's process has written frames that have not been found yet. If only a ring is
-  /// followed, or the frames are lost, that remains so.
+  /// Whether the ring's process has written frames that have not been found yet, though archives
+  /// have. If the frames are lost, that remains so.
   private var isBehindRing: Bool {
-    guard let image, emitted.count < Self.maximumEmitted else { return false }
+    guard let image, newest > 0, emitted.count < Self.maximumEmitted else { return false }
     if image.newestArchive > newest { return true }
-    return archives.contains {
-      $0.file.fileHeader.number == image.newestArchive
-        && $0.file.lack(ofFrames: image.newestFrames) != nil
+    return furthest.contains {
+      $0.fileHeader.number == image.newestArchive && $0.lack(ofFrames: image.newestFrames) != nil
     }
   }
 

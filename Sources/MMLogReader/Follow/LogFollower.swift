@@ -156,7 +156,9 @@ public final class LogFollower {
   /// wanted. Each tail keeps its index.
   private func goOnBehindTails() {
     for index in tails.indices {
-      if !filter.passes(tails[index].fileHeader.identity) { _ = try? tails[index].refresh() }
+      if !tails[index].isClosed, !filter.passes(tails[index].fileHeader.identity) {
+        _ = try? tails[index].refresh()
+      }
       guard tails[index].isClosed, let more = try? tails[index].following(), let last = more.last
       else { continue }
       for archive in more { add(archive) }

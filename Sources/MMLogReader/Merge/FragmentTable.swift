@@ -7,6 +7,11 @@ struct FragmentTable {
   private let session: LogReader.Session
   private var pending: [Key: Pending] = [:]
   private var pendingBytes = 0
+  /// How many of the incomplete records are no flight records.
+  private var othersCount = 0
+  /// Whether the rest of a flight record may come in the next row, and not only, if ever, with
+  /// another capture.
+  private var isInCapture = false
 
   private struct Key: Hashable {
     let thread: UInt32
@@ -45,22 +50,30 @@ struct FragmentTable {
   /// Whether no record is incomplete.
   var isEmpty: Bool { pending.isEmpty }
 
+  /// Whether a cursor may be behind all fragments. Flight records whose rest did not come with
+  /// their capture do not count: for most, it never comes.
+  var isSettled: Bool { othersCount == 0 && !isInCapture }
+
   /// Adds a thread's next fragment, logged at `start` if it is the first of a record.
   mutating func add(_ fragment: RecordView, thread: UInt32, start: Start) -> Result {
     let isFirst = fragment.callSite == 0
     let key = Key(thread: thread, isFlight: start.isFlight)
+    defer { noteCapture(after: key) }
     let before = isFirst ? end(key) : nil
     guard isFirst || pending[key] != nil else { return .incomplete }
-    let isFull = isFirst && pending.count >= Self.maximumRecords
-    if isFull || pendingBytes > Self.maximumBytes {
+    if isFull(for: key) { forgetFlight() }
+    if isFull(for: key) {
       return .unfinished(before ?? end(key) ?? unfinished(key, size: 0))
     }
     // Taken out of the table: a record that is in two places is copied with each fragment.
-    var record = pending.removeValue(forKey: key) ?? Pending(start: start)
+    var record = remove(key) ?? Pending(start: start)
     let had = record.assembler.pendingBytes
     let body = record.assembler.add(fragment)
-    pendingBytes += record.assembler.pendingBytes - had
-    if record.assembler.isUnfinished { pending[key] = record }
+    if record.assembler.isUnfinished {
+      pending[key] = record
+      pendingBytes += record.assembler.pendingBytes
+      if key.isFlight { isInCapture = true } else { othersCount += 1 }
+    }
     if let body { return .whole(body, record.start) }
     if let before { return .unfinished(before) }
     return record.assembler.isUnfinished
@@ -72,13 +85,36 @@ struct FragmentTable {
   /// - Returns: The record before it of the same kind, if that one was never finished.
   mutating func end(_ thread: UInt32, isFlight: Bool) -> LogReader.UnfinishedRecord? {
     if pending.isEmpty { return nil }
-    return end(Key(thread: thread, isFlight: isFlight))
+    let key = Key(thread: thread, isFlight: isFlight)
+    defer { noteCapture(after: key) }
+    return end(key)
+  }
+
+  /// Takes in that a row of a thread was read: a row that is none of a flight record is behind the
+  /// capture.
+  private mutating func noteCapture(after key: Key) {
+    if !key.isFlight || pending.count == othersCount { isInCapture = false }
   }
 
   private mutating func end(_ key: Key) -> LogReader.UnfinishedRecord? {
+    remove(key).map { unfinished(key, size: $0.assembler.pendingBytes) }
+  }
+
+  private mutating func remove(_ key: Key) -> Pending? {
     guard let record = pending.removeValue(forKey: key) else { return nil }
     pendingBytes -= record.assembler.pendingBytes
-    return unfinished(key, size: record.assembler.pendingBytes)
+    if !key.isFlight { othersCount -= 1 }
+    return record
+  }
+
+  /// Whether there is no room for another fragment.
+  private func isFull(for key: Key) -> Bool {
+    pending[key] == nil && pending.count >= Self.maximumRecords || pendingBytes > Self.maximumBytes
+  }
+
+  /// Gives up the flight records, whose rest mostly never comes.
+  private mutating func forgetFlight() {
+    for key in pending.keys where key.isFlight { _ = remove(key) }
   }
 
   /// The records that are unfinished at the end, by thread.

@@ -132,7 +132,7 @@ final class SessionReader {
     } else {
       item = queue.popLast()
     }
-    if let item { progress?.give(item, isWhole: fragments.isEmpty) }
+    if let item { progress?.give(item, isWhole: fragments.isSettled) }
     return item
   }
 
@@ -144,7 +144,7 @@ final class SessionReader {
   /// - Returns: No records if none were found this time.
   func nextChunk(until limit: Timestamp) -> LogReader.Chunk {
     if records.isEmpty, let item = queue.popLast() {
-      progress?.give(item, isWhole: fragments.isEmpty)
+      progress?.give(item, isWhole: fragments.isSettled)
       return .item(item)
     }
     var end = records.endIndex
@@ -162,7 +162,7 @@ final class SessionReader {
     records = records[end...]
     if let last = taken.contents.last {
       let item = LogReader.Item.record(LogReader.Record(owner: owner, content: last))
-      progress?.give(item, isWhole: fragments.isEmpty)
+      progress?.give(item, isWhole: fragments.isSettled)
     }
     return taken
   }
@@ -204,14 +204,14 @@ final class SessionReader {
       return nil
     }
     guard let item = queue.popLast() else { return nil }
-    progress?.give(item, isWhole: fragments.isEmpty)
+    progress?.give(item, isWhole: fragments.isSettled)
     return .item(item)
   }
 
   /// Reads a part of one run, if everything that was read before has been taken.
   func readAhead() {
     guard records.isEmpty, queue.isEmpty else { return }
-    progress?.giveAll(isWhole: fragments.isEmpty)
+    progress?.giveAll(isWhole: fragments.isSettled)
     // A frame that was read to its end need not be in memory beside the next one.
     (records, owner) = ([], noOwner)
     if let files { open(files) }
@@ -424,7 +424,7 @@ final class SessionReader {
   private func endRuns() {
     runs = nil
     noteTimes()
-    progress?.giveEnd(isWhole: fragments.isEmpty)
+    progress?.giveEnd(isWhole: fragments.isSettled)
     // The rest of a record may come later.
     if (emitted != nil || progress != nil) && closing.isEmpty { return }
     for record in fragments.unfinished.reversed() { closing.append(.unfinished(record)) }
@@ -522,7 +522,7 @@ final class SessionReader {
     }
     let thread = run.thread(of: view).takeUnretainedValue().ordinal
     if view.isFragment {
-      if fragments.isEmpty { progress?.startFragments(frame, row: run.row) }
+      if fragments.isSettled { progress?.startFragments(frame, row: run.row) }
       _ = fragments.add(view, thread: thread, start: start)
     } else {
       _ = fragments.end(thread, isFlight: start.isFlight)
@@ -538,7 +538,7 @@ final class SessionReader {
   ) {
     var (payload, start): (Payload?, FragmentTable.Start) = (nil, start)
     if view.isFragment {
-      if fragments.isEmpty, let frame = run.frameName {
+      if fragments.isSettled, let frame = run.frameName {
         progress?.startFragments(frame, row: run.row)
       }
       switch fragments.add(view, thread: thread.ordinal, start: start) {

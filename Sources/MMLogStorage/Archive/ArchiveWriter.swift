@@ -53,8 +53,9 @@ package final class ArchiveWriter {
   private var dictionarySize = 0
   /// Whether a write that failed may have left something behind ``end``.
   private var isTorn = false
-  /// Whether an earlier process has left something behind the last whole frame. It stays until a
-  /// write succeeds.
+  /// Whether an earlier process has left something behind the last whole frame. A write stands in
+  /// its place: first the old end is cut to the size of what is written, and then overwritten. So at
+  /// no moment is the beginning of a lost frame gone, or a rest of it behind a whole one.
   private var hasOldEnd = false
   /// Whether this is a copy: its frames are copied, its key slot included.
   private var isCopy = false
@@ -524,8 +525,10 @@ package final class ArchiveWriter {
   private func write(_ batch: Batch) throws(SystemError) {
     if isTorn { try dropTornEnd() }
     do throws(SystemError) {
+      if hasOldEnd, try file.status().size > end + batch.bytes.count {
+        try file.truncate(to: end + batch.bytes.count)
+      }
       try file.write(all: batch.bytes, at: end)
-      if hasOldEnd { try file.truncate(to: end + batch.bytes.count) }
     } catch {
       if hasOldEnd { throw error }
       isTorn = true

@@ -44,7 +44,8 @@ extension ArchiveInfo {
   ) throws(SystemError) -> Bool {
     do throws(SystemError) {
       let file = try directory.openFile(fileName, [.read, .nonBlocking])
-      return try indexHeader(of: file, endingAt: file.status().size) != nil
+      let status = try file.status()
+      return try status.isRegularFile && indexHeader(of: file, endingAt: status.size) != nil
     } catch  where error.isNotFound || error.isSymbolicLink {
       return false
     }

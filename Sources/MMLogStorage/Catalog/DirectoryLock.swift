@@ -23,7 +23,7 @@ package enum DirectoryLock {
   }
 
   /// Acquires the lock, which the end of the returned value releases. Throws as
-  /// ``withLock(on:within:_:)``.
+  /// ``withLock(on:within:while:_:)``.
   package static func acquire(
     on directory: borrowing Directory, within limit: Int64, while goesOn: () -> Bool = { true }
   ) throws(LogError) -> LockedFile {

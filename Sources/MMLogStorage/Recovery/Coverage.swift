@@ -102,13 +102,14 @@ package struct Coverage {
   /// The generations of which frames have something.
   package var generations: Set<UInt64> { Set(parts.keys).union(flightParts.keys) }
 
-  /// How many generations these are at most.
-  package var generationCount: Int { parts.count + flightParts.count }
+  /// How many generations these are at least: half of them or more.
+  package var generationCount: Int { max(parts.count, flightParts.count) }
 
   /// Forgets what frames have of all generations except some.
   package mutating func forget(besides generations: Set<UInt64>) {
     parts = parts.filter { generations.contains($0.key) }
     flightParts = flightParts.filter { generations.contains($0.key) }
+    unsettled = unsettled.filter { generations.contains($0) }
   }
 }
 

@@ -299,7 +299,9 @@ package struct Recovery: ~Copyable {
   /// What the archives lack although, as the ring says, they once had it, a line each.
   private func missing(in archives: [ArchiveFile], _ coverage: Coverage) -> [String] {
     var missing: [String] = []
-    if let frame = archives.last.flatMap({ image.lostFrame($0.tail, coverage) }) {
+    // An earlier recovery may have begun another archive, and nothing more.
+    let newest = archives.last { !$0.frames.isEmpty } ?? archives.last
+    if let frame = newest.flatMap({ image.lostFrame($0.tail, coverage) }) {
       missing.append("a frame of \(frame.summary.rows): it was not written whole")
     }
     if let end = image.lostEnd(of: archives) {

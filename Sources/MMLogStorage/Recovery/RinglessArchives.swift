@@ -4,8 +4,8 @@ package import MMLogSystem
 /// Archives that are not sealed, and whose session has no ring: the ring was in memory when the
 /// machine went down, or somebody has deleted it. No recovery of a ring completes them.
 ///
-/// They are sealed as they are. So is a closed archive behind which a session had begun to write a
-/// file header. How the session ended is not known, so no archive says it. If the
+/// They are sealed as they are. A file header that a session had begun to write behind a closed
+/// archive is cut off. How the session ended is not known, so no archive says it. If the
 /// ring turns up elsewhere later, its records go into the session's next archive, with the
 /// session's end.
 package enum RinglessArchives {
@@ -54,7 +54,8 @@ package enum RinglessArchives {
       else { continue }
       newest[archive.session] = archive
     }
-    return newest.values.inOrder { $0.fileName < $1.fileName }
+    // Mostly one of the newest is not sealed, and there may be no time for all.
+    return newest.values.inOrder { $0.fileName > $1.fileName }
   }
 
   /// The sessions that have a ring.

@@ -256,6 +256,26 @@ import Testing
     #expect(lengths == [40, 400])
   }
 
+  @Test("a flight record whose rest is never captured holds up no cursor")
+  func captureOfABeginning() throws {
+    let log = TestLog(session: 7, archiveLevel: .info)
+    log.writesRing = false
+    let text = String(repeating: ".", count: 400)
+    let flight = TestRecord(
+      ticks: 1, site: log.textSite, level: .debug, words: ValueWords.argument(.text(text)))
+    log.writeFragments(flight, partWords: 20, range: 0..<1)
+    log.archive()
+    log.archive(areFlight: true)
+    log.write("after it", ticks: 2)
+    log.archive()
+    for read in [read, follow] {
+      let (messages, cursor) = try read(log, LogReader.Cursor())
+      #expect(messages == ["after it"])
+      let progress = try #require(cursor.sessions[log.identity.session])
+      #expect(progress.start == progress.next)
+    }
+  }
+
   @Test("corruption at the end of an archive that goes on is given once, by whichever reader")
   func corruptedEnd() {
     let log = TestLog(session: 7)

@@ -476,6 +476,8 @@ import Testing
       log.seal(1)
       log.free(segment: 0)
       log.write("record 1", ticks: 1)
+      // The process notes a frame once it is written whole.
+      log.store(UInt32(log.frameCount) - 1, at: RingLayout.newestFrames)
       let name = try #require(log.save().last).splitAtLastSlash.name
       log.folder.put(name, try log.folder.bytes(name).dropLast(24))
       // What is there is written again, and then the losses are to be.

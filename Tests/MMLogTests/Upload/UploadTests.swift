@@ -45,10 +45,13 @@ import TestSupport
     let directory = try Directory.open(test.folder.path)
     let lock = try DirectoryLock.acquire(on: directory, within: 60_000_000_000)
     let events = test.store.events
+    let isAsking = SharedCount()
     let uploader = Task {
       var archives = test.store.pendingArchives.makeAsyncIterator()
+      isAsking.value = 1
       return await archives.next() != nil
     }
+    while isAsking.value == 0 { await Task.yield() }
     try await test.store.close()
     #expect(await !uploader.value)
     var refusals = 0
