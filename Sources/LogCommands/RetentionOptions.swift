@@ -41,7 +41,8 @@ extension Option {
   fileprivate static let count = Option(
     "count", value: "N", "Keep at most N archives of each store.")
   fileprivate static let totalSize = Option(
-    "total-size", value: "SIZE", "Keep at most SIZE of each store, such as 500M or 2G.")
+    "total-size", value: "SIZE",
+    "Keep at most SIZE of each store, such as 500M or 2G (powers of 1024), or 500MB.")
   fileprivate static let age = Option(
     "age", value: "DURATION",
     "Keep what is not older, such as 12h, 30d or 8w, by its last record.")

@@ -111,7 +111,7 @@ package final class OpenedSlots: Sendable {
   /// slots stay sealed.
   private let budget: Int
 
-  package init(for identities: [Identity], budget: Int = 1 << 17) {
+  package init(for identities: [Identity], budget: Int = 1 << 19) {
     (self.identities, self.budget) = (identities, budget)
   }
 

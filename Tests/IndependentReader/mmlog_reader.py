@@ -1245,7 +1245,7 @@ def payload_of(frame, key=None, ring_key=None):
         payload = rows_of_sealed(payload, ring_key)
     elif header[9] >> 4 == 1:
         payload = decompressed(payload, size)
-    if len(payload) != size:
+    if header[9] != 0 and len(payload) != size:
         raise Malformed("payload of another size")
     return payload
 
@@ -1767,7 +1767,7 @@ def unpacked(data, size, unpack):
 
 def rows_of_columns(payload, count, size, unpack=decompressed):
     """The payload in rows of this size that a payload in columns stands for."""
-    ratio = 131072 if unpack is decompressed_by_zstd else 4160
+    ratio = 131072 if unpack is decompressed_by_zstd else 20800
     if len(payload) < 24 or count * 24 > size or size > (4 << 20) + ratio * len(payload):
         raise Malformed("impossible columns")
     sizes, parts, end = struct.unpack_from("<6I", payload), [], 24

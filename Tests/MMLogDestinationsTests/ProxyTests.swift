@@ -100,7 +100,8 @@ import Testing
     try Folder.make(logs)
     for proxy in [
       "socksx://me:hunter2@127.0.0.1:1", "http://me:hunter2@127.0.0.1:99999",
-      "http://me:hunter2/@127.0.0.1:99999",
+      "http://me:hunter2/@127.0.0.1:99999", "me:hunter2@127.0.0.1:99999",
+      "http://me:hun'ter2@127.0.0.1:99999",
     ] {
       let program = try ChildProcess(
         "env",
@@ -111,8 +112,14 @@ import Testing
       #expect(program.wait() == .exited(1))
       let said = Folder.text(folder("said")) + program.complaints
       #expect(said.contains("***@127.0.0.1"), "\(said)")
-      #expect(!said.contains("hunter"), "\(said)")
+      #expect(!said.contains("hun"), "\(said)")
     }
+  }
+
+  @Test("a header that names a page and an address is no secret")
+  func pageAndAddress() throws {
+    var settings = DestinationSettings(url: try DestinationURL("http://h/"))
+    try settings.set("header", "User-Agent: mmlog (+https://example.com/bot; ops@example.com)")
   }
 
   @Test(

@@ -181,7 +181,8 @@ final class CurlHandle {
     let bytes = errorText.prefix { $0 != 0 }.map(UInt8.init(bitPattern:))
     var text = String(decoding: bytes, as: UTF8.self)
     if text.isEmpty { text = String(cString: curl_easy_strerror(code)) }
-    var whole = "\(text) (libcurl's error \(code.rawValue))".hiding(secrets).hidingUserInURLs
+    var whole = "\(text) (libcurl's error \(code.rawValue))".hiding(
+      secrets + usersOfProxies)
     if code == CURLE_SSL_CERTPROBLEM, settings.certificatePassphrase == nil {
       whole += "; if the key is encrypted, set passphrase-file"
     }
@@ -455,25 +456,15 @@ extension String {
   }
 }
 
-extension String {
-  /// The text with stars for the users and passwords of URLs in it, such as a proxy's that a
-  /// variable of the environment names.
-  fileprivate var hidingUserInURLs: String {
-    // This works on bytes: `@` may form one character with what follows.
-    var (shown, rest) = ([UInt8](), Array(utf8)[...])
-    while let start = rest.firstRange(of: "//".utf8) {
-      let behind = rest[start.upperBound...]
-      // A password may have a slash in it.
-      let url = behind.prefix { ![UInt8(ascii: " "), UInt8(ascii: "'")].contains($0) }
-      shown += rest[..<start.upperBound]
-      if let at = url.lastIndex(of: UInt8(ascii: "@")) {
-        shown += "***".utf8
-        rest = behind[at...]
-      } else {
-        rest = behind
-      }
-    }
-    return String(decoding: shown + rest, as: UTF8.self)
+/// The users and passwords of the proxies that variables of the environment name: libcurl's texts
+/// have them.
+private var usersOfProxies: [String] {
+  ["http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"].compactMap { name in
+    guard let bytes = CurrentProcess.variable(name).map({ Array($0.utf8) }),
+      let at = bytes.lastIndex(of: UInt8(ascii: "@"))
+    else { return nil }
+    let start = bytes.firstRange(of: "://".utf8)?.upperBound ?? 0
+    return start < at ? String(decoding: bytes[start..<at], as: UTF8.self) : nil
   }
 }
 

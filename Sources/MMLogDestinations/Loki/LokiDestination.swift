@@ -73,7 +73,7 @@ package final class LokiDestination: LogDestination {
       if response.isSuccess { break }
       let error = Self.error(response, url)
       guard let oldest = response.oldestAcceptable,
-        new.refuse(push, of: batch, before: oldest, reason: error.message)
+        new.refuse(push, of: batch, before: oldest)
       else { throw error }
       left = pushes(of: batch, push.entries, since: oldest).first
     }
@@ -132,8 +132,9 @@ extension LogBatch.Answer {
   ///
   /// - Returns: Whether there are any.
   fileprivate mutating func refuse(
-    _ push: LokiPush, of batch: LogBatch, before oldest: Timestamp, reason: String
+    _ push: LokiPush, of batch: LogBatch, before oldest: Timestamp
   ) -> Bool {
+    let reason = "too old for Loki, which takes nothing before \(oldest)"
     var (index, isAny) = (0, false)
     let gaps = GapRecord.all(of: batch)
     for gap in gaps {

@@ -127,7 +127,8 @@ package struct DestinationSettings: Sendable {
     }
     if name == "stream-label" { try checkLabel(value) }
     // Without a report for each message, nobody knows when a batch is delivered.
-    if name.hasPrefix("property"), value.hasPrefix("delivery.report.only.error") {
+    let property = value.prefix { $0 != "=" }.trimmed()
+    if name.hasPrefix("property"), property == "delivery.report.only.error" {
       throw SettingError("each message needs a report: leave out 'delivery.report.only.error'")
     }
     values[name, default: []].append(value)
@@ -165,9 +166,7 @@ package struct DestinationSettings: Sendable {
         "x-honeycomb-team",
       ]
       // A URL with a user or a password is a secret, whatever the header is called.
-      let scalars = value.unicodeScalars
-      let hasUser = value.firstRange(of: "//") != nil && scalars.contains("@")
-      return hasUser || parts.contains { header.contains($0) } ? "header-file" : nil
+      return hasURLWithUser(value) || parts.contains { header.contains($0) } ? "header-file" : nil
     case "property", "property-file":
       let property = value.prefix { $0 != "=" }.trimmed().lowercased()
       // The key has many lines, and librdkafka reads its file by itself.
@@ -176,6 +175,17 @@ package struct DestinationSettings: Sendable {
       return name == "property" && parts.contains { property.contains($0) } ? "property-file" : nil
     default: return nil
     }
+  }
+
+  /// Whether there is a user before the host of a URL in a value, however much stands around it.
+  private static func hasURLWithUser(_ value: String) -> Bool {
+    var rest = Array(value.utf8)[...]
+    while let start = rest.firstRange(of: "//".utf8) {
+      rest = rest[start.upperBound...]
+      let authority = rest.prefix { !"/?# ;,)\"'".utf8.contains($0) }
+      if authority.contains(UInt8(ascii: "@")) { return true }
+    }
+    return false
   }
 
   private var kind: String {

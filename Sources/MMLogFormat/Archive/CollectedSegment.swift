@@ -144,8 +144,12 @@ package struct CollectedSegment {
           of: record, cursor, to: &builder, size: size, before: limit, cutoff: cutoff,
           stream.unowned)
       } else {
-        let ordinal = record.sharedThreadOrdinal ?? header.thread.ordinal
-        builder.add(record, ticks: ticks, threadOrdinal: ordinal) {
+        // A record in a shared segment names its thread by the ordinal alone.
+        let shared = record.sharedThreadOrdinal
+        builder.add(
+          record, ticks: ticks, threadOrdinal: shared ?? header.thread.ordinal,
+          maySayName: shared == nil
+        ) {
           record.sharedThread ?? header.thread
         }
         switch content {

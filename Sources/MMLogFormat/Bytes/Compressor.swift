@@ -43,10 +43,11 @@ package enum CompressionFormat: Sendable {
   /// millions of records.
   ///
   /// A frame has ``RowBuilder/targetSize`` of rows, and one record more. Whatever such records are,
-  /// their columns may cost nothing. The last record may be long. Then each word of it costs two
-  /// bytes at least before they are compressed, and each byte of a string costs one.
+  /// their columns may cost nothing. The last record may be long. Then, before they are compressed,
+  /// each word of it costs two bytes at least, each byte of a string costs one, and each byte of a
+  /// pattern stands for at most 18 digits. The ratio of zstd is so large that it has room for that.
   package func largestRows(ofColumns size: Int) -> Int {
-    4 * (RowBuilder.targetSize + largestRatio * size)
+    4 * RowBuilder.targetSize + (self == .zlib ? 20 : 4) * largestRatio * size
   }
 }
 

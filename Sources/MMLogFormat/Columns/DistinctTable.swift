@@ -6,8 +6,8 @@ final class DistinctTable {
   static let sample = 64
   private static let slots = 2 * maximum
   /// How many occupied slots are passed over at most, on average for a value. Values that differ at
-  /// random pass over less than one, and regular numbers over seven. Values that somebody has
-  /// chosen for one slot pass over thousands.
+  /// random pass over less than one, and regular numbers seldom over more than seven. Values that
+  /// somebody has chosen for one slot pass over thousands.
   private static let maximumSteps = 16
   /// A hash table of the entries' numbers plus one; 0 for none.
   private let table = UnsafeMutablePointer<UInt16>.allocate(capacity: slots)

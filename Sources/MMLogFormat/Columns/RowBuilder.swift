@@ -6,7 +6,8 @@ package struct RowBuilder: ~Copyable {
   private(set) var threads: [ThreadIdentity] = []
   /// Where each thread is among them, by its ordinal.
   private var known: [UInt32: Int] = [:]
-  /// The last ordinal of a thread with a name, for each value of an ordinal's lowest six bits.
+  /// The last ordinal of a thread, for each value of an ordinal's lowest six bits; marked if the
+  /// thread has no name so far.
   private var recent = [64 of UInt64](repeating: .max)
   private var rows = TextBuffer(capacity: Self.targetSize / 4)
   /// Where each row begins, as words.
@@ -75,11 +76,18 @@ package struct RowBuilder: ~Copyable {
 
   /// Adds a record or fragment, at `ticks` in place of its own (see FORMAT.md, 5). Calls `thread`
   /// if its thread is new, or has no name so far.
+  ///
+  /// - Parameter maySayName: Whether `thread` may have a name.
   @inline(__always)
   package mutating func add(
-    _ record: RecordView, ticks: UInt64, threadOrdinal: UInt32, thread: () -> ThreadIdentity
+    _ record: RecordView, ticks: UInt64, threadOrdinal: UInt32, maySayName: Bool = true,
+    thread: () -> ThreadIdentity
   ) {
-    if recent[Int(threadOrdinal & 63)] != UInt64(threadOrdinal) { add(threadOrdinal, thread) }
+    let seen = recent[Int(threadOrdinal & 63)]
+    let isKnown =
+      seen == UInt64(threadOrdinal)
+      || !maySayName && seen == UInt64(threadOrdinal) | Self.withoutName
+    if !isKnown { add(threadOrdinal, thread) }
     offsets.append(word: UInt64(truncatingIfNeeded: rows.count))
     rows.append(maximum: record.bytes.count) {
       guard let source = record.bytes.baseAddress else { return 0 }
@@ -188,8 +196,12 @@ package struct RowBuilder: ~Copyable {
       known[ordinal] = threads.count
       threads.append(thread)
     }
-    if !thread.name.isEmpty { recent[Int(ordinal & 63)] = UInt64(ordinal) }
+    let mark = thread.name.isEmpty ? Self.withoutName : 0
+    recent[Int(ordinal & 63)] = UInt64(ordinal) | mark
   }
+
+  /// Marks a thread in ``recent`` that has no name so far.
+  private static var withoutName: UInt64 { 1 << 32 }
 
   /// The payload arranged in rows: thread table, then rows.
   package func payload() -> [UInt8] {

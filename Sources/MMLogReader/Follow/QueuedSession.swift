@@ -29,15 +29,13 @@ package final class QueuedSession {
   }
 
   /// Adds an archive, or takes in that it has grown. Of several copies of an archive, the one that
-  /// goes further is read. A shorter one does not stand for one that is gone, because the rest would
-  /// be no gap.
+  /// goes further is read.
   func add(_ archive: QueuedArchive) {
     let index = archives.firstIndex(from: archive.number, by: \.number)
     if index < archives.count, archives[index].number == archive.number {
       let known = archives[index]
       if known === archive { return }
-      let isShorter = archive.frames.count < known.frames.count
-      if known.isReadable || isShorter, !archive.goesFurther(than: known) { return archive.close() }
+      if known.isReadable, !archive.goesFurther(than: known) { return archive.close() }
       if loaded?.archive === known { goOn(at: given) }
       known.close()
       archives[index] = archive

@@ -49,8 +49,8 @@ package final class Upload {
     try archives.claim(request.archiveSize ?? start, for: name, of: client)
     (self.archives, self.name, self.client, self.request) = (archives, name, client, request)
     // With many parts, walking through all that is there for each of them would take for ever.
-    let known = spared == nil ? archives.withUsage { $0.takeWalk(of: name, to: start) } : nil
-    (size, walk) = (start, known ?? ArchiveWalk(name))
+    let known = archives.withUsage { $0.takeWalk(of: name, to: start) }
+    (size, walk) = (start, (spared == nil ? known : nil) ?? ArchiveWalk(name))
     self.spared = spared
     file = try archives.openFile(of: spared == nil ? name : Self.apartName(name))
     try file.truncate(to: start)

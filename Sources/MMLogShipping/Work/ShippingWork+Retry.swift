@@ -50,11 +50,9 @@ extension ShippingWork {
       func count(_ ids: Set<String>) -> Int { entries.count { ids.contains($0.recordID) } }
       results.refused += count(resent.refused)
       let unsent = count(ids.subtracting(resent.settled).subtracting(resent.refused))
-      if resent.isUnreadable {
-        results.waiting += unsent
-      } else if !control.isStopping {
-        // Of what was not sent because the shipper stops, nobody knows that it is missing.
-        results.missing += unsent
+      // Of what was not sent because the shipper stops, nobody knows that it is missing.
+      if !control.isStopping {
+        if resent.isUnreadable { results.waiting += unsent } else { results.missing += unsent }
       }
       if resent.settled.isEmpty { continue }
       let acknowledged = count(resent.settled) - resent.unnamedCount

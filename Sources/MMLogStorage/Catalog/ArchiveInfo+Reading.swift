@@ -45,7 +45,8 @@ extension ArchiveInfo {
     do throws(SystemError) {
       let file = try directory.openFile(fileName, [.read, .nonBlocking])
       let status = try file.status()
-      return try status.isRegularFile && indexHeader(of: file, endingAt: status.size) != nil
+      guard status.isRegularFile else { return false }
+      return try indexHeader(of: file, endingAt: status.size) != nil
     } catch  where error.isNotFound || error.isSymbolicLink {
       return false
     }
