@@ -25,8 +25,8 @@ static inline CURLcode mmlog_curl_set_transfer(CURL *curl, CURLoption option, mm
   return (curl_easy_setopt)(curl, option, value);
 }
 
-// Lets libcurl read the trusted certificates anew for each connection. Since 7.87 it would keep them
-// for a day, and not see that their file was replaced.
+// Lets libcurl read the trusted certificates anew for each connection. Since 7.87 it would keep
+// them for a day, and not see that their file was replaced.
 static inline void mmlog_curl_keep_no_certificates(CURL *curl) {
 #if LIBCURL_VERSION_NUM >= 0x075700
   (curl_easy_setopt)(curl, CURLOPT_CA_CACHE_TIMEOUT, 0L);

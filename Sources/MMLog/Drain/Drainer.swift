@@ -233,7 +233,8 @@ final class Drainer: @unchecked Sendable {
       if !isCounted {
         session.countOpenCalls()
         isCounted = true
-        // What was recorded since the last move. A call that ends just here is archived and counted.
+        // What was recorded since the last move. A call that ends just here is archived, too, and
+        // counted.
         try moveRest()
       }
       session.ring.take(lossesWithoutRing)

@@ -188,8 +188,8 @@ final class ThreadRegistry: @unchecked Sendable {
 /// The blocks of the process that no session has, and what happens to a thread's blocks at its
 /// exit.
 enum BlockPool {
-  /// Keeps a session from ending while a thread that exits seals its segments. No log call takes it:
-  /// its thread may end in a signal handler.
+  /// Keeps a session from ending while a thread that exits seals its segments. No log call takes
+  /// it: the call's thread may end in a signal handler.
   static let lock = ForkSafeMutex()
   /// The free blocks. A log call takes all of them for a moment. Another one that asks meanwhile
   /// makes a new block. If the thread ends then, they stay unused.

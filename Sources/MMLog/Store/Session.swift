@@ -164,8 +164,8 @@ final class Session: Sendable {
     ring.openSegment(for: writer)
   }
 
-  /// How long a call waits at most for a free segment, in nanoseconds. A call that takes several may
-  /// have waited already.
+  /// How long a call waits at most for a free segment, in nanoseconds. A call that takes several
+  /// may have waited already.
   private func waitingTime(
     of writer: UnsafeMutablePointer<mmlog_writer>, _ timeout: Timeout
   ) -> Int64 {

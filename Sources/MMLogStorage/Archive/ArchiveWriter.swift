@@ -54,8 +54,8 @@ package final class ArchiveWriter {
   /// Whether a write that failed may have left something behind ``end``.
   private var isTorn = false
   /// Whether an earlier process has left something behind the last whole frame. A write stands in
-  /// its place: first the old end is cut to the size of what is written, and then overwritten. So at
-  /// no moment is the beginning of a lost frame gone, or a rest of it behind a whole one.
+  /// its place: first the old end is cut to the size of what is written, and then overwritten. So
+  /// at no moment is the beginning of a lost frame gone, or a rest of it behind a whole one.
   private var hasOldEnd = false
   /// Whether this is a copy: its frames are copied, its key slot included.
   private var isCopy = false

@@ -177,8 +177,8 @@ import Testing
       #expect(result().records.count == 10 && !result().hasTrouble)
     }
 
-    /// Each of the calls that a seal makes for that archive may fail: what is there is written again,
-    /// then the losses, then the end.
+    /// Each of the calls that a seal makes for that archive may fail: what is there is written
+    /// again, then the losses, then the end.
     @Test("what was not written whole is counted by the next try, too", arguments: [1, 2, 3])
     func aTornFrameIsCountedByTheNextTry(failing: Int) throws {
       let name = try write(savesRing: false)
