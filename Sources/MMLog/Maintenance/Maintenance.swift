@@ -249,6 +249,7 @@ final class Maintenance: @unchecked Sendable {
     let settings = settings.withLock { $0 }
     if !archives.isEmpty { note(settings) }
     try apply(settings.retention, to: archives, isAsked: isAsked)
+    sweepRings()
     try catalog.emptyTrash(while: { goesOn })
     try catalog.removeStraySidecars()
     reportThresholds()
@@ -366,6 +367,11 @@ final class Maintenance: @unchecked Sendable {
   /// recovered.
   private func report(strange error: LogError) {
     if strange.insert(error.path).inserted { events.send(.failed(error: error)) }
+  }
+
+  private func sweepRings() {
+    guard let directory = try? Directory.open(ringDirectory) else { return }
+    UnfinishedFiles.sweepRings(of: catalog.store, in: directory)
   }
 
   // MARK: - Thresholds
