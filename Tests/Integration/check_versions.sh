@@ -119,7 +119,7 @@ for command in "" verify inspect stats sessions crash "repair -o repaired"; do
 done
 check "later: mmlog-decode of it alone" refused 3 "$archive" "$programs/mmlog-decode" "later/$archive"
 check "later: mmlog-decode recover" refused 1 "$ring" "$programs/mmlog-decode" recover later
-check "later: mmlogctl status" refused 3 "$ring" "$programs/mmlogctl" status later
+check "later: mmlogctl status" refused 1 "$ring" "$programs/mmlogctl" status later
 for command in pin unpin uploaded; do
   check "later: mmlogctl $command" refused 1 "$archive" "$programs/mmlogctl" $command "later/$archive"
 done
