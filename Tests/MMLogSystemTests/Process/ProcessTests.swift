@@ -4,8 +4,7 @@ import MMLogSystem
 import Testing
 import TestSupport
 
-// All that is about no path: one after the other, for a fault forced here meets them all.
-@Suite("What is about no path", .serialized)
+@Suite("What is about no path")
 struct ProcessTests {
   @Test("random bytes fill the buffer, and two fillings differ")
   func random() throws {
@@ -99,49 +98,55 @@ struct ProcessTests {
     #expect(short.isOver && short.left == 0)
   }
 
+  // A fault for calls about no path meets all threads: each of these tests has its own process.
   #if DEBUG
     @Test("a forced error reaches the calls that are about no path, once")
-    func forced() throws {
-      defer { ForcedFault.clear(under: "") }
-      let byte = UnsafeMutableRawBufferPointer.allocate(byteCount: 1, alignment: 1)
-      defer { byte.deallocate() }
-      for call in [SystemCall.getrandom, .membarrier, .mmap, .pthreadKeyCreate, .pthreadAtFork] {
-        ForcedFault.force(call, errno: EIO, under: "")
+    func forced() async {
+      await #expect(processExitsWith: .success) {
+        let byte = UnsafeMutableRawBufferPointer.allocate(byteCount: 1, alignment: 1)
+        defer { byte.deallocate() }
+        for call in [SystemCall.getrandom, .membarrier, .mmap, .pthreadKeyCreate, .pthreadAtFork] {
+          ForcedFault.force(call, errno: EIO, under: "")
+        }
+        let expected = SystemError(call: .getrandom, errno: EIO)
+        #expect(failure { try Random.fill(byte) } == expected)
+        #expect(!MemoryBarrier.register())
+        #expect(PrivateMemory.allocate(1) == nil)
+        #expect(failure { _ = try ThreadExit { _ in } }?.call == .pthreadKeyCreate)
+        #expect(failure { try ForkHandlers.install() }?.call == .pthreadAtFork)
+        #expect(failure { try Random.fill(byte) } == nil)
+        #expect(failure { try ForkHandlers.install() } == nil)
       }
-      let expected = SystemError(call: .getrandom, errno: EIO)
-      #expect(failure { try Random.fill(byte) } == expected)
-      #expect(!MemoryBarrier.register())
-      #expect(PrivateMemory.allocate(1) == nil)
-      #expect(failure { _ = try ThreadExit { _ in } }?.call == .pthreadKeyCreate)
-      #expect(failure { try ForkHandlers.install() }?.call == .pthreadAtFork)
-      #expect(failure { try Random.fill(byte) } == nil)
-      #expect(failure { try ForkHandlers.install() } == nil)
     }
 
     @Test("a fault for calls about no path does not meet those about one")
-    func emptyPrefix() {
-      ForcedFault.force(.dup, errno: EIO, under: "")
-      defer { ForcedFault.clear(under: "") }
-      #expect(failure { _ = try File.duplicate(0, path: "standard input") } == nil)
+    func emptyPrefix() async {
+      await #expect(processExitsWith: .success) {
+        ForcedFault.force(.dup, errno: EIO, under: "")
+        #expect(failure { _ = try File.duplicate(0, path: "standard input") } == nil)
+      }
     }
 
     @Test("random bytes that come in pieces fill the buffer")
-    func shortRandom() throws {
-      ForcedFault.forceShort(.getrandom, count: 7, times: .max, under: "")
-      defer { ForcedFault.clear(under: "") }
-      var bytes = [UInt8](repeating: 0, count: 512)
-      try bytes.withUnsafeMutableBytes { try Random.fill($0) }
-      #expect(Set(bytes.suffix(256)).count > 50)
+    func shortRandom() async {
+      await #expect(processExitsWith: .success) {
+        ForcedFault.forceShort(.getrandom, count: 7, times: .max, under: "")
+        var bytes = [UInt8](repeating: 0, count: 512)
+        try bytes.withUnsafeMutableBytes { try Random.fill($0) }
+        #expect(Set(bytes.suffix(256)).count > 50)
+      }
     }
 
     @Test("memory that cannot grow stays as it was")
-    func refusedResize() throws {
-      let base = try #require(PrivateMemory.allocate(Host.pageSize))
-      base.storeBytes(of: 1, as: UInt8.self)
-      ForcedFault.force(.mremap, errno: ENOMEM, under: "")
-      #expect(PrivateMemory.resize(base, from: Host.pageSize, to: 2 * Host.pageSize) == nil)
-      #expect(base.load(as: UInt8.self) == 1)
-      PrivateMemory.free(base, count: Host.pageSize)
+    func refusedResize() async {
+      await #expect(processExitsWith: .success) {
+        let base = try #require(PrivateMemory.allocate(Host.pageSize))
+        base.storeBytes(of: 1, as: UInt8.self)
+        ForcedFault.force(.mremap, errno: ENOMEM, under: "")
+        #expect(PrivateMemory.resize(base, from: Host.pageSize, to: 2 * Host.pageSize) == nil)
+        #expect(base.load(as: UInt8.self) == 1)
+        PrivateMemory.free(base, count: Host.pageSize)
+      }
     }
   #endif
 }
