@@ -46,6 +46,21 @@ private struct Timeout: Error, CustomStringConvertible {
     #expect(records.map { $0.text("user") } == [nil, nil, "ann", "ann"])
   }
 
+  @Test("equal private values have equal hashes in messages and in URLs")
+  func equalHashes() throws {
+    let test = try HTTPTest { $0.redactor = Redactor(rules: [.hash("account")]) }
+    for account in ["ann", "an account that is longer than one word"] {
+      test.log.info("\(account, privacy: .hash)")
+      test.http.begin(method: "GET", url: "/?account=" + account).end(status: 200)
+    }
+    let records = try test.closeAndRead()
+    for index in [0, 3] {
+      let hash = records[index].message.drop { $0 != ":" }.dropFirst().dropLast()
+      #expect(hash.count == 16)
+      #expect(records[index + 1].text("url.full") == "/?account=hash:\(hash)")
+    }
+  }
+
   @Test("a header field's name is cut, however few characters people see in it")
   func longName() throws {
     let test = try HTTPTest()

@@ -52,13 +52,14 @@ extension HTTPLog {
     public var sampling: UInt64 = 1
 
     /// The maximum bytes of a URL, of a header field's value, and of an error's message that are
-    /// recorded. Default: 8 KiB.
+    /// recorded: at least 16. Default: 8 KiB.
     public var longestURL = 8 << 10
     /// The maximum number of header fields that are recorded of a message; less than 0 is 0.
     /// Default: 64.
     public var maximumHeaders = 64
-    /// The maximum bytes of a body that are recorded, after it is redacted. At most 16 MiB: no
-    /// value in a record has more. Default: 16 KiB.
+    /// The maximum bytes of a body that are recorded, after it is redacted: at least 16. To record
+    /// no body, leave `.body` out of ``request`` and ``response``. At most 16 MiB: no value in a
+    /// record has more. Default: 16 KiB.
     public var longestBody = 16 << 10
     /// The types of bodies that are recorded as text; of other bodies, size and hash are recorded.
     /// The types are patterns, in which `*` stands for anything, and case does not count. Default:
@@ -157,7 +158,7 @@ extension HTTPLog {
     public let url: String
     /// How long the exchange took; zero for a request.
     public let duration: Duration
-    /// The fields of its record, by the names that readers show: header fields, for example.
+    /// Further fields of its record, by the names that readers show: header fields, for example.
     public let fields: Logger.Metadata
   }
 }

@@ -556,7 +556,9 @@ struct PairRedaction {
   }
 
   private func endsValue(_ byte: UInt8) -> Bool {
-    byte == UInt8(ascii: "&") || byte == UInt8(ascii: "#") && kind != .form
+    // Elsewhere in a message these signs may be a password's.
+    if kind == .text, urlPart != .query { return false }
+    return byte == UInt8(ascii: "&") || byte == UInt8(ascii: "#") && kind != .form
       || urlPart == .query && Self.endsURL(byte)
   }
 

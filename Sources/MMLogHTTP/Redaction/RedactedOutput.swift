@@ -57,7 +57,8 @@ struct RedactedOutput: ~Copyable {
   }
 }
 
-/// The hash of a value that comes in pieces, as log calls make it of private values.
+/// The hash of a value that comes in pieces: the one that log calls make of a private `String` of
+/// these characters, unless that has decomposed ones.
 struct ValueHash {
   private var hasher = PrivateHash.hasher()
 
@@ -67,5 +68,10 @@ struct ValueHash {
 
   mutating func combine(_ bytes: UnsafeRawBufferPointer) { hasher.combine(bytes: bytes) }
 
-  var value: UInt64 { UInt64(bitPattern: Int64(hasher.finalize())) }
+  var value: UInt64 {
+    var hasher = hasher
+    // Behind the characters of a `String` comes this byte, which none of them has.
+    hasher.combine(0xFF as UInt8)
+    return UInt64(bitPattern: Int64(hasher.finalize()))
+  }
 }

@@ -21,7 +21,7 @@
 /// path, a host, a message or a method is recorded as it is, and so is a secret in a field that no
 /// rule names. A rule for `*` before others turns that around: it redacts every value with a name
 /// that none of the others keeps. ``unlistedHeaders`` does so for header fields alone, and
-/// ``unlistedValues`` for values of queries and forms; fields of JSON that no rule names are kept.
+/// ``unlistedValues`` for values behind `=`; fields of JSON that no rule names are kept.
 ///
 /// A value: its rules are compiled once, and shared by its copies. Any thread.
 public struct Redactor: Sendable {
@@ -112,7 +112,8 @@ public struct Redactor: Sendable {
   public let rules: [Rule]
   /// What becomes of header fields that no rule names.
   public let unlistedHeaders: Action
-  /// What becomes of values of queries and forms that no rule names.
+  /// What becomes of values that no rule names behind a name and `=`: in queries and forms, and in
+  /// header fields and messages, such as `q` in `accept: text/html;q=0.9`.
   public let unlistedValues: Action
 
   let compiled: Compiled
@@ -125,7 +126,7 @@ public struct Redactor: Sendable {
   ///     byte is a letter, in each spelling of the name, and there is room for 5,600 or more.
   ///   - base: Rules before these. Default: ``standardRules``.
   ///   - unlistedHeaders: What becomes of header fields that no rule names. Default: they are kept.
-  ///   - unlistedValues: What becomes of values of queries and forms that no rule names. Default:
+  ///   - unlistedValues: What becomes of values that no rule names behind a name and `=`. Default:
   ///     they are kept.
   /// - Complexity: O(letters of the rules); allocates.
   public init(
