@@ -43,7 +43,10 @@ extension HTTPExchanges {
       let hasZero = ([method, url, row.request.body ?? ""] + row.request.headers.map(\.value))
         .contains { $0.utf8.contains(0) }
       let ended = hasZero ? "a zero byte, and what follows it, has no place in a command" : nil
-      if let missing = HTTPExchanges.Exchange.sentence([row.missingOfRequest, unsent, ended]) {
+      let relative = url.hasPrefix("/") ? "the URL has no host: write one before it" : nil
+      if let missing = HTTPExchanges.Exchange.sentence(
+        [relative, row.missingOfRequest, unsent, ended])
+      {
         output.append(text: "# \(missing)\n")
       }
       output.append(text: words.joined(separator: " ") + "\n")
@@ -95,7 +98,7 @@ extension HTTPExchanges.Exchange {
     content.add("text", response.body)
     object.add("content", json: content.text)
     object.add("redirectURL", response.headers.first { $0.name == "location" }?.value ?? "")
-    object.add("comment", Self.sentence(response.missing))
+    object.add("comment", status == nil ? nil : Self.sentence(response.missing))
     return object.text
   }
 
@@ -138,9 +141,11 @@ extension HTTPExchanges.Message {
   /// What of the message was not recorded, or has no room here.
   fileprivate var missing: [String?] {
     [
-      headerCount.flatMap {
-        $0 > headers.count ? "\($0 - headers.count) header fields are missing" : nil
-      },
+      headers.isEmpty && headerCount == nil
+        ? "no header fields were recorded"
+        : headerCount.flatMap {
+          $0 > headers.count ? "\($0 - headers.count) header fields are missing" : nil
+        },
       headers.contains { $0.value.isCut } ? "a header field is cut" : nil,
       isBodyCut && body != nil ? "the body is cut" : nil,
       body == nil ? bodySize.map { "the body of \($0) bytes is missing" } : nil,
