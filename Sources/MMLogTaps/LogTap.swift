@@ -26,7 +26,12 @@ import MMLogFormat
 /// where they are missing, by ``/MMLog/LogStore/Event/tapFailed(tap:error:)`` and
 /// ``/MMLog/LogStore/Event/tapResumed(tap:missed:)``, and by
 /// ``/MMLog/LogStore/Statistics/missedByTaps``. The log has the missed records in any case. A store
-/// that closes waits up to a second for what is still to be written.
+/// that closes waits up to a second for all its taps; what they have not written by then counts as
+/// missed.
+///
+/// Whoever logs into the store within an output, or within ``edit``, gets these records in the tap,
+/// too, and so on without an end. Give such records a label of their own, and leave it out by
+/// ``filter``.
 public struct LogTap: Sendable {
   /// Where a tap's records go.
   ///

@@ -29,6 +29,12 @@ final class TapThread: RecordTap, @unchecked Sendable {
     var items: [Item] = []
     /// The bytes of batches that are not written yet, including the one at work.
     var bytes = 0
+    /// The records that are neither written nor counted as missed.
+    var unsettled = 0
+    /// Whether the store has stopped waiting, and these records count as missed.
+    var isGivenUp = false
+    /// Until when a store that closes waits.
+    var deadline = Deadline(after: .max)
 
     /// Notes that records found no room.
     mutating func miss(_ count: UInt64) {
@@ -62,8 +68,8 @@ final class TapThread: RecordTap, @unchecked Sendable {
     var retry: UInt64 = 0
   }
 
-  /// How long a store's closing waits for what is still to be written, in nanoseconds.
-  private static let timeout: Int64 = 1_000_000_000
+  /// An output that has failed for so many nanoseconds when the store closes is not tried again.
+  private static let longFailure: UInt64 = 1_000_000_000
   /// How often a record is tried.
   private static let tries = 10
   /// The first pause before another try, which doubles up to the longest, in nanoseconds.
@@ -102,6 +108,7 @@ final class TapThread: RecordTap, @unchecked Sendable {
         return false
       }
       state.bytes += payload.count
+      state.unsettled += Int(count)
       state.items.append(
         .batch(
           Batch(
@@ -114,11 +121,20 @@ final class TapThread: RecordTap, @unchecked Sendable {
     worker.wake()
   }
 
-  func finish() { worker.finish() }
+  func finish(until deadline: Deadline) {
+    state.withLock { $0.deadline = deadline }
+    worker.finish()
+  }
 
   func waitForEnd() {
+    let deadline = state.withLock { $0.deadline }
+    if worker.isStarted, end.wait(atMost: deadline.left) != nil { return }
     // A thread that does not end in time ends by itself, if its output ever stops waiting.
-    if worker.isStarted { _ = end.wait(atMost: Self.timeout) }
+    let left = state.withLock { state in
+      state.isGivenUp = true
+      return state.unsettled
+    }
+    reports.missed(UInt64(max(0, left)))
   }
 
   // MARK: - On its own thread
@@ -128,7 +144,8 @@ final class TapThread: RecordTap, @unchecked Sendable {
     let now = Clock.monotonic()
     if now < work.retry, !isLast { return Int64(work.retry - now) }
     defer { if isLast { end.fulfill(()) } }
-    let closing = Deadline(after: Self.timeout - 2 * Self.shortestPause)
+    // Read after it was set, if this pass is the last one.
+    let deadline = state.withLock { $0.deadline }
     while true {
       do {
         while try writeNext() {}
@@ -141,8 +158,8 @@ final class TapThread: RecordTap, @unchecked Sendable {
         }
         // What fails may work again in a moment: these are the last records. What has failed for
         // longer than that will not.
-        let hasFailedLong = work.isFailing && now - work.failingSince > UInt64(Self.timeout)
-        if hasFailedLong || closing.isOver { return giveUp() }
+        let hasFailedLong = work.isFailing && now - work.failingSince > Self.longFailure
+        if hasFailedLong || deadline.left <= 2 * Self.shortestPause { return giveUp() }
         Sleep.nanoseconds(Self.shortestPause)
       }
     }
@@ -163,6 +180,7 @@ final class TapThread: RecordTap, @unchecked Sendable {
         (1...work.records.count).contains(count),
         "LogTap.Output.write wrote \(count) of \(work.records.count) records")
       work.records = work.records.dropFirst(count)
+      settle(count)
       if work.records.isEmpty { endBatch() }
     }
     succeeded()
@@ -195,10 +213,13 @@ final class TapThread: RecordTap, @unchecked Sendable {
 
   private func begin(_ batch: Batch) {
     var records: [LogReader.Record] = []
+    let missed = work.missed
     reader.learn(batch.entries)
     reader.read(batch.payload, batch.clock, areFlight: batch.areFlight) { record in
       if let record = edited(record) { records.append(record) }
     }
+    // Fragments are no records, and the filter or the edit leaves records out.
+    settle(Int(batch.count) - Int(work.missed - missed) - records.count)
     (work.records, work.bytes) = (records[...], batch.payload.count)
     if records.isEmpty { endBatch() }
   }
@@ -253,7 +274,18 @@ final class TapThread: RecordTap, @unchecked Sendable {
   private func miss(_ count: UInt64) {
     work.missing += count
     work.missed += count
-    reports.missed(count)
+    if settle(Int(count)) { reports.missed(count) }
+  }
+
+  /// Notes that records are written or missed.
+  ///
+  /// - Returns: Whether they do not count as missed already.
+  @discardableResult
+  private func settle(_ count: Int) -> Bool {
+    state.withLock { state in
+      state.unsettled -= count
+      return !state.isGivenUp
+    }
   }
 
   /// Counts what is left as missed: the store closes.

@@ -57,6 +57,8 @@ public struct TextFile: LogTap.Output {
   private let (folder, name): (String, String)
   private let format: LineFormat
   private let rotation: Rotation
+  /// Why that cannot be used; nil if it can.
+  private let problem: String?
   private let count: Int
   private let mode: UInt32
   private var writer: LineWriter
@@ -70,9 +72,13 @@ public struct TextFile: LogTap.Output {
   ///
   /// - Parameters:
   ///   - path: The file's path. A relative path is relative to the working directory at this call.
+  ///     The file itself must not be a symbolic link, as `/dev/stdout` is one: for standard output,
+  ///     see ``Console``.
   ///   - format: How a record is written. Default: as text for people, without colors.
   ///   - rotation: When the file is closed and another begun; exceeded by 64 KiB, or one record, at
-  ///     most. Default: 64 MiB or 24 hours.
+  ///     most. Default: 64 MiB or 24 hours. Its size is at least 1. If it cannot be used, for
+  ///     example because the machine does not know its time zone, nothing is written, and
+  ///     ``/MMLog/LogStore/Event/tapFailed(tap:error:)`` says why.
   ///   - count: How many files are kept, the newest one included: from 1. Default: 8.
   ///   - mode: The permission bits of new files, less the process's umask. Default: `0o600`.
   ///   - zone: The zone in which times are shown.
@@ -86,6 +92,14 @@ public struct TextFile: LogTap.Output {
     self.path = (try? CurrentProcess.absolutePath(path)) ?? path
     (folder, name) = self.path.splitAtLastSlash
     (self.format, self.rotation) = (format, rotation)
+    // Unlike an archive, a file of text may be small.
+    let rest = Rotation(age: rotation.age, calendar: rotation.calendar)
+    problem =
+      if let size = rotation.size, size < 1 {
+        "rotation.size is \(size): it must be at least 1, or nil"
+      } else {
+        rest.problem
+      }
     (self.count, self.mode) = (count, mode)
     writer = LineWriter(format.makeFormatter(for: nil, zone: zone))
   }
@@ -120,6 +134,9 @@ public struct TextFile: LogTap.Output {
 
   /// Opens the file, and rotates it if that is due.
   private mutating func prepare() throws {
+    if let problem {
+      throw LogError(.invalidConfiguration, "TextFile cannot write: \(problem)", path: path)
+    }
     // This checks the path: the directory may have been moved away, too.
     if let open {
       let named = try? File.status(ofPath: path)

@@ -46,7 +46,7 @@ struct OptionTests {
     // What mmlog.h names as missing.
     let missing: Set = ["autoPrivacy", "shouldSeal"]
     // What has a function of its own, and what no program sets.
-    let others: Set = ["rateLimits", "maintenanceInterval", "stallTime"]
+    let others: Set = ["rateLimits", "maintenanceInterval", "stallTime", "tapTimeout"]
     let one = 1
     let rings = "/rings"
     let zone = "Europe/Berlin"

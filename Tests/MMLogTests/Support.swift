@@ -58,6 +58,7 @@ struct TestStore {
     var configuration = LogStore.Configuration()
     // On a machine with much else to do, the drainer may not get to run for seconds.
     configuration.fullRing = .wait(upTo: .seconds(60))
+    configuration.tapTimeout = .seconds(600)
     change(&configuration)
     self.configuration = configuration
     store = try LogStore(directory: folder.path, name: "test", configuration: configuration)

@@ -37,6 +37,8 @@ final class Drainer: @unchecked Sendable {
   private let taps: [any RecordTap]
   private let callbacks: Callbacks
   private let maintenanceHook: (@Sendable (LogStore.MaintenancePhase) -> Void)?
+  /// How long closing waits for the taps, in nanoseconds.
+  private let tapTimeout: Int64
   /// Whether this pass has written anything.
   private var isWriting = false
   private var handoff: Handoff
@@ -91,6 +93,7 @@ final class Drainer: @unchecked Sendable {
     (self.settings, self.counters, self.callbacks) = (settings, counters, callbacks)
     self.lossesWithoutRing = lossesWithoutRing
     maintenanceHook = configuration.maintenanceHook
+    tapTimeout = configuration.tapTimeout.nanoseconds
     let reports = TapReports(events, counters)
     taps = configuration.recordTaps.map { $0.begin(session.ring.identity, reports) }
     flight = FlightRecorder(session.ring, configuration, counters, taps)
@@ -224,6 +227,7 @@ final class Drainer: @unchecked Sendable {
     do {
       handoff.isClosing = true
       try moveBeforeAnew()
+      if session.ring.isDying { flight?.ask(.signal) }
       try moveRest()
       TestPoint.reach(.closeArchived)
       countLostSegments()
@@ -261,7 +265,6 @@ final class Drainer: @unchecked Sendable {
     // Records of any ticks: the counters of processors may differ a little.
     try handoff.move(.everything, until: .max)
     flight?.note(levels: handoff.takeWrittenLevels())
-    if session.ring.isDying { flight?.ask(.signal) }
     try capture(.everything)
   }
 
@@ -283,7 +286,8 @@ final class Drainer: @unchecked Sendable {
     rotations.end(failure ?? StoreCore.closedError)
     flushes.serve(.max, failure)
     diskFlushes.serve(.max, failure)
-    for tap in taps { tap.finish() }
+    let deadline = Deadline(after: tapTimeout)
+    for tap in taps { tap.finish(until: deadline) }
     for tap in taps { tap.waitForEnd() }
   }
 

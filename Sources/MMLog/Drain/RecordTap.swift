@@ -1,4 +1,5 @@
 package import MMLogFormat
+package import MMLogSystem
 
 /// How a tap receives records besides the archive; see ``RecordTap``.
 package protocol RecordTapSettings: Sendable {
@@ -25,10 +26,11 @@ package protocol RecordTap: AnyObject {
     _ rows: borrowing RowBuilder, dictionary: UnsafeRawBufferPointer, _ clock: TickClock,
     areFlight: Bool)
 
-  /// Says that there will be no more records.
-  func finish()
+  /// Says that there will be no more records, and how long the tap may still write.
+  func finish(until deadline: Deadline)
 
-  /// Waits a little, so that the output shows what the tap has taken. Called after ``finish()``.
+  /// Waits until the tap has written what it has taken, or until the deadline: then the rest counts
+  /// as missed. Called after ``finish(until:)``.
   func waitForEnd()
 }
 

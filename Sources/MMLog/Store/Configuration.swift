@@ -229,6 +229,8 @@ extension LogStore {
     /// After how long without a sign of life the drainer is said to stand still. Five seconds,
     /// except in tests.
     package var stallTime = Duration.seconds(5)
+    /// How long closing waits for what taps are still to write.
+    package var tapTimeout = Duration.seconds(1)
 
     /// Whether the store handles SIGBUS in the ring's memory. Default: true.
     ///

@@ -50,7 +50,7 @@ public struct Rotation: Equatable, Sendable {
       return "rotation.size is \(size): it must be at least 4 KiB, or nil"
     }
     if let age, age < .seconds(1) {
-      return "the archives' age is \(age): it must be at least 1 second, or nil"
+      return "rotation.age is \(age): it must be at least 1 second, or nil"
     }
     return calendar?.problem
   }

@@ -151,6 +151,7 @@ struct TapTests {
         })
       tap.capacity = 4 << 10
       configuration.taps = [tap, LogTap(Keeper(kept: other))]
+      configuration.tapTimeout = .milliseconds(100)
     }
     for number in 0..<2000 {
       test.log.info("number \(number)")
@@ -159,8 +160,33 @@ struct TapTests {
     _ = begun.wait(atMost: .max)
     try test.store.flush(.archive)
     #expect(test.store.statistics.missedByTaps > 1000)
+    while other.messages.count < 2000 { sched_yield() }
     let archived = try test.closeAndRead().messages
     #expect(archived.count == 2000 && other.messages == archived)
+    #expect(test.store.statistics.missedByTaps == 2000, "with those that it has not written")
+    gate.fulfill(())
+  }
+
+  @Test("what taps have not written when a store stops waiting for them counts as missed")
+  func unwrittenAtClosing() throws {
+    let (gate, begun) = (Promise<Void>(), Promise<Void>())
+    let stuck = Keeper(kept: Kept()) { _ = gate.wait(atMost: .max) }
+    var edited = LogTap(
+      Keeper(kept: Kept()) {
+        begun.fulfill(())
+        _ = gate.wait(atMost: .max)
+      })
+    edited.edit = { $0["drop"] == nil }
+    let test = try TestStore { [edited] in
+      $0.taps = [edited, LogTap(stuck), LogTap(stuck)]
+      $0.tapTimeout = .milliseconds(100)
+    }
+    test.log.info("left out", metadata: ["drop": true])
+    for message in ["first", "second"] { test.log.info("\(message, privacy: .public)") }
+    try test.store.flush(.archive)
+    _ = begun.wait(atMost: .max)
+    try test.store.close()
+    #expect(test.store.statistics.missedByTaps == 2 + 3 + 3)
     gate.fulfill(())
   }
 

@@ -73,6 +73,28 @@ struct TextFileTests {
     #expect(zip(texts, 1...3).allSatisfy { $0.contains("\($1) ") }, "\(names) \(texts)")
   }
 
+  @Test("a rotation that cannot be used is said, and nothing is written")
+  func unusableRotation() throws {
+    let folder = TemporaryDirectory()
+    let unusable: [(Rotation, String)] = [
+      (Rotation(size: 0), "rotation.size is 0: it must be at least 1, or nil"),
+      (Rotation(age: .zero), "rotation.age is 0.0 seconds: it must be at least 1 second, or nil"),
+      (Rotation(calendar: .hourly(minute: .max)), "there is no time of day 0:\(Int.max)"),
+      (
+        Rotation(calendar: .daily(in: "No/Where")),
+        "there is no time zone \"No/Where\" in the system's database: correct the name, or install "
+          + "tzdata"
+      ),
+    ]
+    for (rotation, problem) in unusable {
+      var file = TextFile(folder("log.txt"), rotation: rotation)
+      let error = #expect(throws: LogError.self) { try file.write(missing: 1) }
+      #expect(error?.code == .invalidConfiguration)
+      #expect(error?.message == "TextFile cannot write: \(problem)")
+    }
+    #expect(try folder.names().isEmpty)
+  }
+
   @Test("a rotated file that cannot be removed keeps no other")
   func irremovable() throws {
     let folder = TemporaryDirectory()
