@@ -201,9 +201,9 @@ package final class ArchiveFile {
     }
   }
 
-  /// Bytes of the file as they are.
+  /// Bytes of the file as they are, with the zeros behind the last payload if the file lacks them.
   package func bytes(_ range: Range<Int>) throws -> [UInt8] {
-    let bytes = try scanner.file.bytes(at: range.lowerBound, count: range.count)
+    let bytes = try scanner.bytes(range)
     guard bytes.count == range.count else { throw FormatError.truncated }
     return bytes
   }

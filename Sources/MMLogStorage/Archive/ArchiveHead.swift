@@ -71,7 +71,7 @@ extension ArchiveFile {
 
   /// The hash of bytes of the file.
   func hash(of range: Range<Int>) throws(SystemError) -> Result<FrameHash, CryptoError> {
-    let bytes = try scanner.file.bytes(at: range.lowerBound, count: range.count)
+    let bytes = try scanner.bytes(range)
     return Result { () throws(CryptoError) in
       try bytes.withUnsafeBufferPointer { (bytes) throws(CryptoError) in
         try FrameHash(of: UnsafeRawBufferPointer(bytes))

@@ -57,6 +57,16 @@ final class ArchiveScanner {
     try window.bytes(file, offset, count)
   }
 
+  /// The bytes of elements, with the zeros behind the last payload that the file may lack.
+  func bytes(_ range: Range<Int>) throws(SystemError) -> [UInt8] {
+    var bytes = try file.bytes(at: range.lowerBound, count: range.count)
+    let missing = range.count - bytes.count
+    if range.upperBound == end, 0..<wordSize ~= missing {
+      bytes += repeatElement(0, count: missing)
+    }
+    return bytes
+  }
+
   /// Whether a frame's payload is what its header says.
   func hasPayload(_ header: FrameHeader, at offset: Int) throws(SystemError) -> Bool {
     let stored = try file.bytes(at: offset + header.headerSize, count: header.payloadSize)
@@ -114,9 +124,10 @@ final class ArchiveScanner {
   }
 
   private func frame(at offset: Int) throws(SystemError) -> ArchiveElement? {
-    guard let header = try frameHeader(at: offset), header.frameSize <= size - offset else {
-      return nil
-    }
+    // Bytes of zero behind the payload may be missing at the end of the file.
+    guard let header = try frameHeader(at: offset),
+      header.headerSize + header.payloadSize <= size - offset
+    else { return nil }
     let isExpected = expected.map { $0 == (header.archive, header.ordinal) } ?? false
     if !isExpected {
       guard budget.spend(header.payloadSize), try hasPayload(header, at: offset) else {

@@ -48,7 +48,7 @@ extension ArchiveScanner {
     guard let size = fixed.withUnsafeBytes({ FrameHeader.size($0) }) else { return corrupted }
     guard let whole = try bytes(at: start, count: size) else { return .frame(rest, nil) }
     guard let header = whole.withUnsafeBytes({ FrameHeader($0) }), header.archive == archive,
-      header.frameSize > rest.count
+      header.headerSize + header.payloadSize > rest.count
     else { return corrupted }
     return .frame(rest, header)
   }

@@ -48,7 +48,8 @@ struct FrameSequence {
     }
     if ordinal < next && !isAnother(frame) { return }
     frames.append(frame)
-    isEncrypted = isEncrypted || frame.header.isEncrypted || frame.header.type == .keySlot
+    let isSecret = frame.header.isEncrypted && frame.header.type.isSecret
+    isEncrypted = isEncrypted || isSecret || frame.header.type == .keySlot
     next = max(next, ordinal == .max ? ordinal : ordinal + 1)
   }
 

@@ -86,7 +86,7 @@ package enum RinglessArchives {
     guard let written = try unsealed(fileName, lock.file, in: directory, rings) else { return nil }
     try lock.file.writeAgain(written.start..<written.end)
     guard let archive = try unsealed(fileName, lock.file, in: directory, rings) else { return nil }
-    let losses = archive.lacksFrame ? try lossesWithTornFrame(of: archive, in: directory) : nil
+    let losses = try lossesWithTornFrame(of: archive, in: directory)
     let writer = try ArchiveWriter(
       resuming: archive, lock, compressionLevel: settings.compressionLevel)
     TestPoint.reach(.recoveryCutOff)
@@ -114,11 +114,13 @@ package enum RinglessArchives {
     return archive
   }
 
-  /// What the session's archives say of losses, and one corrupted record for the frame that was not
-  /// written whole: nobody has its records.
+  /// What the session's archives say of losses, and the records of the frame that was not written
+  /// whole, which nobody has; nil if there are none.
   private static func lossesWithTornFrame(
     of archive: ArchiveFile, in directory: borrowing Directory
-  ) throws -> LossLedger {
+  ) throws -> LossLedger? {
+    let torn = archive.tornRows
+    if torn.count == 0 { return nil }
     let session = archive.fileHeader.identity.session
     var own = [archive]
     for name in try directory.names()
@@ -127,17 +129,26 @@ package enum RinglessArchives {
     }
     own.removeAll { $0.fileHeader.identity.session != session }
     var losses = try LossLedger.written(in: ArchiveFile.read(of: own)) ?? LossLedger()
-    losses[.corrupted, .critical] &+= 1
+    losses[.corrupted, torn.level] &+= torn.count
     return losses
   }
 }
 
 extension ArchiveFile {
-  /// Whether the bytes at its end are the beginning of a frame that may have had records: not those
-  /// of an index, nor of the trailer behind one.
-  fileprivate var lacksFrame: Bool {
-    guard case .frame(_, let header) = tail else { return false }
-    return header?.type != .index && frames.last?.header.type != .index
+  /// The rows of records that the bytes at its end are the beginning of, and their level; critical
+  /// if that is not known. They count as one row if their number is not known: they may have stood
+  /// behind the frame that is torn, and have been written with it.
+  fileprivate var tornRows: (count: UInt64, level: Level) {
+    guard case .frame(_, let header) = tail else { return (0, .critical) }
+    switch header?.type {
+    case .records?:
+      let levels = header?.summary.levels
+      let level = Level.allCases.first { levels == 1 << $0.rawValue }
+      return (UInt64(header?.summary.count ?? 0), level ?? .critical)
+    case .losses?, .sessionEnd?, .crash?, .index?: return (0, .critical)
+    case nil where frames.last?.header.type == .index: return (0, .critical)
+    case .dictionary?, .keySlot?, .ringKeySlot?, .other?, nil: return (1, .critical)
+    }
   }
 }
 

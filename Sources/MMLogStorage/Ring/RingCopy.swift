@@ -384,15 +384,12 @@ struct RingCopy {
     return bytes.count == wordSize ? bytes.withUnsafeBytes { $0.load(0, as: UInt64.self) } : 0
   }
 
-  /// Reports clock pairs that were written once and cannot be read; as one place if none can be
-  /// read.
+  /// Reports clock pairs that were written and cannot be read; as one place if none can be read.
   private mutating func checkClockPairs(_ file: borrowing File) throws(SystemError) {
     let before = corruption.count
     for place in areas.clockPairs {
       let bytes = clockPair(at: place)
-      // The first one was written before the ring had its name.
-      let isUnfinished = ClockPair.isUnfinished(bytes) && place != areas.clocks.lowerBound
-      if isUnfinished || ClockPair(bytes) != nil { continue }
+      if ClockPair.isUnfinished(bytes) || ClockPair(bytes) != nil { continue }
       // Reported only if it is not being written just now.
       guard try file.bytes(at: place, count: bytes.count).elementsEqual(bytes) else {
         try memory.read(file, place..<place + bytes.count)

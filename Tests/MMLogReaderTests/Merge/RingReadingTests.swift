@@ -212,6 +212,21 @@ import Testing
     #expect(reading.messages == ["a"] && reading.corruption.isEmpty)
   }
 
+  @Test(
+    "a clock reading that is being written again is no corruption",
+    arguments: RingAreas.usual.clockPairs)
+  func aClockReadingThatIsWrittenAgain(place: Int) {
+    log.write("a", ticks: 1)
+    for ordinal in 1...2 as ClosedRange<UInt32> {
+      let pair = ClockPair(ticks: 0, wall: TestLog.epoch, monotonic: 0, ordinal: ordinal)
+      let slot = Int(ordinal % 2) * ClockPairLayout.size
+      log.put(pair.encoded, at: RingLayout.clockPairSlots + slot)
+    }
+    log.put([UInt8](repeating: 0, count: 8), at: place + ClockPairLayout.ordinal)
+    let reading = log.read()
+    #expect(reading.messages == ["a"] && reading.corruption.isEmpty)
+  }
+
   @Test("losses are reported at the end") func lossesAreReportedAtTheEnd() {
     var ledger = LossLedger()
     ledger[.ringFull, .info] = 3
