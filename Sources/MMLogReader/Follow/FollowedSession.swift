@@ -198,10 +198,10 @@ final class FollowedSession {
     return reader
   }
 
-  /// Whether the ring's process has written frames that have not been found yet, though archives
-  /// have. If the frames are lost, that remains so.
+  /// Whether the ring's process has written frames that have not been found yet. If only a ring is
+  /// followed, or the frames are lost, that remains so.
   private var isBehindRing: Bool {
-    guard let image, newest > 0, emitted.count < Self.maximumEmitted else { return false }
+    guard let image, emitted.count < Self.maximumEmitted else { return false }
     if image.newestArchive > newest { return true }
     return furthest.contains {
       $0.fileHeader.number == image.newestArchive && $0.lack(ofFrames: image.newestFrames) != nil

@@ -1,13 +1,13 @@
-import MMLogFormat
+package import MMLogFormat
 import MMLogStorage
-import MMLogSystem
+package import MMLogSystem
 
 extension FileKind {
   /// How many bytes it takes to find out the kind.
   static let size = 8
 
   /// The kind of a file; nil if it is neither a ring nor an archive.
-  init?(of file: borrowing File) throws(SystemError) {
+  package init?(of file: borrowing File) throws(SystemError) {
     let start = try file.bytes(at: 0, count: Self.size)
     guard let kind = start.withUnsafeBytes({ FileKind($0, named: file.path) }) else { return nil }
     self = kind

@@ -47,8 +47,9 @@ struct FragmentTable {
 
   init(of session: LogReader.Session) { self.session = session }
 
-  /// Whether no record is incomplete.
-  var isEmpty: Bool { pending.isEmpty }
+  /// Whether the table has to be told (``end(_:isFlight:)``) of a whole record that was logged at
+  /// `start`. Behind a capture, incomplete flight records do not change with other records.
+  func concerns(_ start: Start) -> Bool { !isSettled || start.isFlight && !pending.isEmpty }
 
   /// Whether a cursor may be behind all fragments. Flight records whose rest did not come with
   /// their capture do not count: for most, it never comes.
@@ -61,7 +62,7 @@ struct FragmentTable {
     defer { noteCapture(after: key) }
     let before = isFirst ? end(key) : nil
     guard isFirst || pending[key] != nil else { return .incomplete }
-    if isFull(for: key) { forgetFlight() }
+    if isFull(for: key), pending.count > othersCount { forgetFlight() }
     if isFull(for: key) {
       return .unfinished(before ?? end(key) ?? unfinished(key, size: 0))
     }

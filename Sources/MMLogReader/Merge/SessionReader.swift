@@ -489,7 +489,7 @@ final class SessionReader {
     let thread = run.thread(of: view)
     let start = FragmentTable.Start(ticks: ticks, wall: time, isFlight: run.isFlight(view))
     if isPassingGiven, passesGiven(view, of: run, start) { return nil }
-    if view.isFragment || !fragments.isEmpty {
+    if view.isFragment || fragments.concerns(start) {
       takeSlowly(view, thread.takeUnretainedValue(), offset, start, of: run)
       return nil
     }

@@ -464,11 +464,13 @@ import Testing
   }
 
   #if DEBUG
-    @Test("records whose archive cannot be opened at once are not given twice")
-    func openingFails() throws {
+    @Test(
+      "records whose archive cannot be opened at once are not given twice",
+      arguments: [true, false])
+    func openingFails(isFirst: Bool) throws {
       let log = TestLog(bootID: Host.bootID())
       log.write("a", ticks: 1)
-      log.archive()
+      if !isFirst { log.archive() }
       // Locks the ring, as a living process does.
       let ring = try File.open(log.save()[0], [.read, .write])
       #expect(try ring.tryLock())
@@ -477,13 +479,15 @@ import Testing
       log.write("b", ticks: 2)
       log.save()
       #expect(trace(follower) == ["b"])
-      log.close(nil)
-      log.beginArchive()
+      if !isFirst {
+        log.close(nil)
+        log.beginArchive()
+      }
       log.archive()
       log.seal(1)
       log.free(segment: 0)
       log.write("c", ticks: 3)
-      let path = log.save()[2]
+      let path = log.save()[isFirst ? 1 : 2]
       ForcedFault.force(.open, errno: EMFILE, times: .max, under: path)
       defer { ForcedFault.clear(under: path) }
       #expect(trace(follower) == ["c"])
