@@ -35,9 +35,10 @@ extension LogStore {
   /// into an archive, and waits until they are there.
   ///
   /// A record with the label `mmlog`, at the level `notice` or ``Configuration/archiveLevel``, says
-  /// why. Each flight record is archived once, however often this is called. If the store has no
-  /// flight recorder, this does the same as `flush(.archive)`. Any thread. Blocks the thread;
-  /// asynchronous code can await another form.
+  /// why, unless a level that is set for this label leaves the record out. Each flight record is
+  /// archived once, however often this is called. If the store has no flight recorder, this does
+  /// the same as `flush(.archive)`. Any thread. Blocks the thread; asynchronous code can await
+  /// another form.
   ///
   /// - Parameters:
   ///   - reason: Why. The log has this text.
@@ -46,7 +47,7 @@ extension LogStore {
   public func capture(
     reason: String, within limit: Duration = .seconds(30)
   ) throws(LogError) {
-    log(captureReason: reason)
+    try log(captureReason: reason)
     try waitForCapture(within: limit)
   }
 
@@ -60,7 +61,7 @@ extension LogStore {
   public func capture(
     reason: String, within limit: Duration = .seconds(30)
   ) async throws(LogError) {
-    log(captureReason: reason)
+    try log(captureReason: reason)
     try await onOwnThread { [self] () throws(LogError) in try waitForCapture(within: limit) }
   }
 
@@ -68,7 +69,9 @@ extension LogStore {
     try core.begunSession()?.drainer.capture(within: limit.nanoseconds)
   }
 
-  private func log(captureReason reason: String) {
+  private func log(captureReason reason: String) throws(LogError) {
+    // In a closed store, the record would be a loss.
+    _ = try core.begunSession()
     logger(label: "mmlog").log(
       level: max(.notice, core.configuration.archiveLevel), "captured: \(reason, privacy: .public)")
   }

@@ -62,7 +62,7 @@ final class EventHub: Sendable {
       let isOpen = state.withLock { state in
         // Under the lock, so that later events come behind these. Nobody has the stream yet, so
         // nobody can end it meanwhile.
-        for event in state.startup + (state.unheard ?? []) { continuation.yield(event) }
+        for event in state.startup + (state.unheard ?? []) { yield(event, to: continuation) }
         if state.unheard != nil { state.reports?.forget() }
         state.unheard = nil
         state.listeners?[key] = continuation
@@ -89,10 +89,14 @@ final class EventHub: Sendable {
       return listeners
     }
     // Not under the lock: a listener may end inside `yield`.
-    for listener in listeners {
-      if case .dropped = listener.yield(event) { missedByStreams.add(1, ordering: .relaxed) }
-    }
+    for listener in listeners { yield(event, to: listener) }
     observer?.send(event)
+  }
+
+  private func yield(
+    _ event: LogStore.Event, to listener: AsyncStream<LogStore.Event>.Continuation
+  ) {
+    if case .dropped = listener.yield(event) { missedByStreams.add(1, ordering: .relaxed) }
   }
 
   /// Writes to standard error what has waited for a listener for a second, in vain.

@@ -71,14 +71,33 @@ extension LogLiteral {
   init(_ message: LogMessage) {
     // Nothing is reserved: the message may have any number of values.
     var interpolation = StringInterpolation(literalCapacity: 0, interpolationCount: 0)
-    for part in message.record.parts { interpolation.append(part) }
-    for part in message.record.valueParts {
-      switch part {
-      case .word(let word): interpolation.append(word: word)
-      case .bytes(let bytes): bytes.withUnsafeBytes { interpolation.append(bytes: $0) }
-      case .value(let value): interpolation.append(value: value)
-      }
-    }
+    interpolation.appendInterpolation(message)
     self.init(stringInterpolation: interpolation)
   }
+}
+
+extension LogInterpolation {
+  /// Adds a message that was made before, with its arguments, their names and their privacy.
+  ///
+  /// ```swift
+  /// let cause: LogMessage = "disk \(disk) is full"
+  /// log.error("order \(id) was refused: \(cause)")
+  /// ```
+  ///
+  /// - Parameter message: The message.
+  /// - Complexity: O(n) in the size of its arguments, which are copied.
+  public mutating func appendInterpolation(_ message: LogMessage) {
+    for part in message.record.parts { append(part) }
+    for part in message.record.valueParts {
+      switch part {
+      case .word(let word): append(word: word)
+      case .bytes(let bytes): bytes.withUnsafeBytes { append(bytes: $0) }
+      case .value(let value): append(value: value)
+      }
+    }
+  }
+
+  /// A literal cannot be a part of a message: it is made at the place of its own record.
+  @available(*, unavailable, message: "use LogMessage for a message that is part of another one")
+  public mutating func appendInterpolation(_ literal: LogLiteral) {}
 }

@@ -101,7 +101,8 @@ extension LogInterpolation {
     hex bytes: some Sequence<UInt8>, name: StaticString? = nil, align: Logger.Alignment = .none,
     privacy: Logger.Privacy = .public
   ) {
-    let digits = bytes.map(\.allHexDigits).joined()
+    let isWritten = privacy.resolved(autoPrivacy) != .private
+    let digits = isWritten ? bytes.map(\.allHexDigits).joined() : ""
     appendInterpolation(digits, name: name, align: align, privacy: privacy)
   }
 }
@@ -110,8 +111,9 @@ extension LogInterpolation {
   /// Adds a value of a type that says how it is recorded, with its structure if it has one.
   ///
   /// A collection of such values is added with its structure, too. An `Error` and a `Duration` are
-  /// still added as text. Allocates what ``LogValue/logValue`` allocates, which is not called for a
-  /// private value.
+  /// still added as text. Allocates what ``LogValue/logValue`` allocates. That is not called for a
+  /// value that is `private`; for one that `auto` makes private, it is called to know whether the
+  /// value is a number.
   ///
   /// - Parameters:
   ///   - value: The value.
@@ -266,12 +268,14 @@ extension Logger.MetadataValue: LogValue {
   public var logValue: Logger.MetadataValue { self }
 }
 
+extension Logger.Metadata: LogValue {
+  /// The values by name.
+  public var logValue: Logger.MetadataValue { .dictionary(self) }
+}
+
 extension Duration: LogValue {
   /// The number of seconds.
-  public var logValue: Logger.MetadataValue {
-    let (seconds, attoseconds) = components
-    return .double(Double(seconds) + Double(attoseconds) / 1e18)
-  }
+  public var logValue: Logger.MetadataValue { .double(self / .seconds(1)) }
 }
 
 extension Timestamp: LogValue {

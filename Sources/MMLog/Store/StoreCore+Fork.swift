@@ -36,6 +36,7 @@ extension StoreCore {
     events = EventHub(
       of: location.name, startup: [], observer: configuration.observer, isOver: isClosed)
     counters = DrainCounters()
+    isReplacementFailing = false
     catalog = location.makeCatalog(events)
     if !isClosed { childOpening.request() }
     TestPoint.reach(.forkDetached)

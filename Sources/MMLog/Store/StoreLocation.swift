@@ -50,6 +50,8 @@ struct StoreLocation: Sendable {
     for list in ["LOGS_DIRECTORY", "STATE_DIRECTORY"] {
       if let first = variable(list)?.split(separator: ":").first { return String(first) }
     }
+    // These names of a store are no names of a directory.
+    let name = name == "." || name == ".." ? FileNames.escaped(name) : name
     if isRoot { return "/var/log/\(name)" }
     // The XDG Base Directory Specification says to ignore a relative path.
     if let state = variable("XDG_STATE_HOME"), state.hasPrefix("/") { return "\(state)/\(name)" }

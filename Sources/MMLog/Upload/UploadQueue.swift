@@ -187,15 +187,18 @@ final class UploadQueue: Sendable {
       let (name, owner) = (archive.fileName, newOwner())
       do throws(LogError) {
         let lease = try catalog.acquireLease(on: archive, by: owner, for: duration)
-        guard let lease else { continue }
         state.withLock { state in
-          state.noteGiven(name)
           state.isLocked = false
+          if lease != nil { state.noteGiven(name) }
         }
+        guard let lease else { continue }
         return PendingArchive(archive, lease, self)
       } catch {
         // An archive that a limit has deleted is no trouble.
-        if error.code == .missingArchive { continue }
+        if error.code == .missingArchive {
+          state.withLock { $0.isLocked = false }
+          continue
+        }
         // The lease may be noted, though the note is not safe from a power cut.
         let isLocked = error.code == .timedOut
         if !isLocked {

@@ -70,7 +70,9 @@ extension Duration {
   /// Whole nanoseconds; for a duration that is too long for the type, the greatest or the least
   /// number.
   package var nanoseconds: Int64 {
-    let (seconds, attoseconds) = components
+    // `components` traps for the longest durations.
+    let bounded = Swift.min(Swift.max(self, .seconds(-1 << 40)), .seconds(1 << 40))
+    let (seconds, attoseconds) = bounded.components
     let scaled = seconds.multipliedReportingOverflow(by: 1_000_000_000)
     let sum = scaled.partialValue.addingReportingOverflow(attoseconds / 1_000_000_000)
     return scaled.overflow || sum.overflow ? seconds < 0 ? .min : .max : sum.partialValue

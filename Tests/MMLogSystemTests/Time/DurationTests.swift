@@ -11,6 +11,8 @@ import Testing
     let shortest = Duration.seconds(-9_223_372_036)
     #expect((shortest - .nanoseconds(999_999_999)).nanoseconds == .min)
     #expect(Duration.seconds(Int64.min).nanoseconds == .min)
+    let endless = Duration(secondsComponent: .max, attosecondsComponent: .max)
+    #expect(endless.nanoseconds == .max && (.zero - endless).nanoseconds == .min)
     #expect(Duration.nanoseconds(-1_500_000_001).nanoseconds == -1_500_000_001)
   }
 }

@@ -338,6 +338,34 @@ struct MetadataTests {
     #expect(try two.closeAndRead().messages == [text, "plain"])
   }
 
+  @Test("the longest duration is a number of seconds like others")
+  func endlessDuration() throws {
+    let test = try TestStore()
+    let endless = Duration(secondsComponent: .max, attosecondsComponent: .max)
+    let short = Duration.seconds(1.5)
+    test.log.info("", metadata: ["endless": .value(endless), "short": .value(short)])
+    test.log.every(endless)?.info("")
+    let contents = try test.closeAndRead()
+    #expect(contents.records.count == 2)
+    #expect(contents.records[0].fields.map(\.value).last == .double(1.5))
+  }
+
+  @Test("a message, and metadata, may be parts of another message")
+  func nestedMessage() throws {
+    let test = try TestStore()
+    let text = "a longer text than fits into a word"
+    let inner: LogMessage = "\(text) \(3, name: "attempt") \("secret", privacy: .private)"
+    let plain: LogMessage = "plain"
+    let outer: LogMessage = "[\(inner)] \(plain)"
+    test.log.info("\(1) \(outer) \(2.5) \(inner)\(plain)")
+    test.log.info("\(["k": .int(1)] as Logger.Metadata, name: "pairs")")
+    let contents = try test.closeAndRead()
+    let shown = "\(text) 3 <private>"
+    #expect(contents.messages == ["1 [\(shown)] plain 2.5 \(shown)plain", "[k: 1]"])
+    #expect(contents.records[0].fields.map(\.name) == ["attempt", "attempt"])
+    #expect(contents.records[0].fields.map(\.value) == [.int(3), .int(3)])
+  }
+
   @Test("what a record says of its statement is the statement's")
   func source() throws {
     let test = try TestStore()

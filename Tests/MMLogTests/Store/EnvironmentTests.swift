@@ -30,8 +30,10 @@ struct EnvironmentTests {
 
   @Test("without a directory, a store is where the service manager or the user has such files")
   func usualDirectory() {
-    func place(isRoot: Bool = false, _ variables: [String: String]) -> String {
-      StoreLocation.usualDirectory(of: "orders", isRoot: isRoot) { variables[$0] }
+    func place(
+      of name: String = "orders", isRoot: Bool = false, _ variables: [String: String]
+    ) -> String {
+      StoreLocation.usualDirectory(of: name, isRoot: isRoot) { variables[$0] }
     }
     let all = [
       "LOGS_DIRECTORY": "/var/log/a:/var/log/b", "STATE_DIRECTORY": "/var/lib/a",
@@ -45,6 +47,7 @@ struct EnvironmentTests {
     let relative = ["XDG_STATE_HOME": "state", "HOME": "/home/ann"]
     #expect(place(relative) == "/home/ann/.local/state/orders")
     #expect(place(["LOGS_DIRECTORY": ""]) == "/var/log/orders")
+    #expect(place(of: "..", isRoot: true, [:]) == "/var/log/%2E.")
   }
 
   @Test(
