@@ -68,8 +68,10 @@ extension Arguments {
   package func identities() throws -> LogIdentities {
     let variable = CurrentProcess.variable("MMLOG_IDENTITY") ?? ""
     let files = values(of: .identity) + [variable].filter { !$0.isEmpty }
+    let identities = try LogIdentities(files: files)
+    // Behind that: of another file, the advice would be wrong.
     for warning in files.compactMap(LogIdentities.warning) { command.report(warning) }
-    return try LogIdentities(files: files)
+    return identities
   }
 
   /// A misspelled command would be searched for as a file.
@@ -77,9 +79,10 @@ extension Arguments {
     guard !word.contains("/"), word != "-", (try? File.status(ofPath: word)) == nil else { return }
     let near = command.suggestedCommand(for: word)
     if near == word { throw UsageError("'\(word)' is a command; it stands before its options") }
+    // Behind a command, it can only be a path.
+    guard command.isImplied else { return }
     let fix = near.map { "did you mean '\($0)'?" } ?? "--help lists the commands"
-    let isLikeOne = command.isImplied && word.allSatisfy { $0.isLetter || $0 == "-" }
-    guard near != nil || isLikeOne else { return }
+    guard near != nil || word.allSatisfy({ $0.isLetter || $0 == "-" }) else { return }
     throw UsageError("there is neither a command nor a file '\(word)'; \(fix)")
   }
 }

@@ -42,9 +42,20 @@ extension Arguments {
     let now = Timestamp.now
     filter.since = try time(of: .since, zone, now)
     filter.until = try time(of: .until, zone, now)
+    let hint = hintOfToday(filter.since, now)
     if let since = filter.since, let until = filter.until, since >= until {
-      throw UsageError("--since is not before --until: no time is left between them")
+      let end = hint.map { "; \($0)" } ?? ""
+      throw UsageError("--since is not before --until: no time is left between them\(end)")
     }
+    if let hint { command.report(hint) }
+  }
+
+  /// What to say of a time of today that is still to come: at night, most people mean yesterday's.
+  private func hintOfToday(_ since: Timestamp?, _ now: Timestamp) -> String? {
+    guard let text = value(of: .since), let since, since > now,
+      text.utf8.allSatisfy({ 48...58 ~= $0 }), text.utf8.contains(UInt8(ascii: ":"))
+    else { return nil }
+    return "--since \(text) is still to come today; --since 'yesterday \(text)' was before that"
   }
 }
 

@@ -24,6 +24,15 @@ import Testing
     return run.output
   }
 
+  @Test("files that cannot be read are in the file, too, and alone")
+  func unreadable() throws {
+    let bytes = [UInt8]("MMLOGARC".utf8) + [UInt8](repeating: 7, count: 600)
+    folder.put("copy.mmlog", bytes)
+    let run = try control(["collect", "-o", out("all.tar"), folder.path])
+    #expect(try names(out("all.tar")).contains("archives/copy.mmlog"), "\(run)")
+    #expect(try text(out("all.tar"), "copy.mmlog") == String(decoding: bytes, as: UTF8.self))
+  }
+
   @Test("one file has archives, rings, crash reports, status and the machine")
   func everything() throws {
     let dead = try LoggingChild(in: folder.path)

@@ -341,6 +341,17 @@ import Testing
     #expect(try log.folder.names(ending: ".ring").isEmpty)
   }
 
+  @Test("a time of today that is still to come is said to be") func timeToCome() throws {
+    let log = log()
+    // In this zone, it is morning.
+    let hour = Int(Date().timeIntervalSince1970) / 3600 % 24
+    let zone = ["--tz", hour < 12 ? "UTC" : "Etc/GMT+12"]
+    let run = try decode(zone + ["--since", "23:59", log.folder.path])
+    #expect(run.errors.contains("'yesterday 23:59'") && run.output.isEmpty, "\(run)")
+    let none = try decode(zone + ["--since", "23:59", "--until", "12:00", log.folder.path])
+    #expect(none.status == 2 && none.errors.contains("'yesterday 23:59'"), "\(none)")
+  }
+
   @Test("heads are read from a pipe") func anchorsThroughAPipe() throws {
     let log = log()
     let folder = TemporaryDirectory()

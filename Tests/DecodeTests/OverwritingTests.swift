@@ -30,7 +30,7 @@ import Testing
     let before = try contents(folder)
     let run = try decode(arguments)
     #expect(run.status == 2 && run.output.isEmpty, "\(arguments): \(run.errors)")
-    #expect(run.errors.contains("read"), "\(arguments): \(run.errors)")
+    #expect(run.errors.contains("; name another"), "\(arguments): \(run.errors)")
     #expect(try contents(folder) == before, "\(arguments)")
   }
 
@@ -51,7 +51,16 @@ import Testing
     try expectRefused([command, "-R", "--output", folder("x.mmlog"), folder("here/..")], folder)
     // In the same folder, files with other names may be written.
     #expect(try decode([command, "--output", folder("out"), folder.path]).status == 0)
-    #expect(try decode([command, "--output", folder("other.mmlog"), archive]).status == 0)
+    try expectRefused([command, "--output", folder("other.mmlog"), archive], folder)
+  }
+
+  @Test("a log that is not read is not overwritten", arguments: ["print", "report"])
+  func aLogThatIsNotReadIsNotOverwritten(command: String) throws {
+    let ((log, _), (other, archive)) = (log(), log())
+    other.folder.put("renamed", try Array(Data(contentsOf: URL(filePath: archive))))
+    for output in [archive, other.folder("renamed"), other.folder("new.ring")] {
+      try expectRefused([command, "--output", output, log.folder.path], other.folder)
+    }
   }
 
   @Test("a split does not overwrite what is read") func aSplitDoesNotOverwriteWhatIsRead() throws {

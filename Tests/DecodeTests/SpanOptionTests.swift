@@ -30,6 +30,22 @@ import Testing
     #"query\u{1b} (thread worker2, since 2025-11-21T09:00:00.000002000Z, "#
     + "span 0000000000000020, part of 0000000000000010)"
 
+  @Test("ends of spans have the name of their span in the table of the most frequent")
+  func topOfEnds() throws {
+    let folder = TemporaryDirectory()
+    let store = try LogStore(directory: folder.path, name: "test")
+    let log = store.logger(label: "l")
+    for _ in 0..<2 { log.begin("order").end() }
+    log.begin("query").end()
+    try store.close()
+    let run = try decode(["top", "--json", folder.path])
+    let names = try run.output.split(separator: "\n").map {
+      let row = try JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any]
+      return row?["name"] as? String
+    }
+    #expect(Set(names) == ["order", "query", "end order", "end query"], "\(run)")
+  }
+
   @Test("what was in flight at the last crash is reported")
   func whatWasInFlightAtTheLastCrashIsReported() throws {
     let log = log()

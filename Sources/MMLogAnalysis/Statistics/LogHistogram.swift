@@ -52,8 +52,26 @@ public struct LogHistogram {
       append(buckets.start(of: index), counts, maximum, &output)
     }
     output.append(text: "each line: \(duration(buckets.width)); ")
-    output.append(
-      colors ? "colors: levels\n" : "━ below warning, ▪ warning, ▓ error, █ critical\n")
+    if colors {
+      appendLegend(&output)
+    } else {
+      output.append("━ below warning, ▪ warning, ▓ error, █ critical\n")
+    }
+  }
+
+  /// Appends the levels' names in their colors.
+  private func appendLegend(_ output: inout TextBuffer) {
+    for level in Level.allCases where level != .off {
+      if level != .trace { output.append(", ") }
+      output.append(Self.color(of: level))
+      output.append(text: level.description)
+      output.append(SGR.reset)
+    }
+    output.append("\n")
+  }
+
+  private static func color(of level: Level) -> StaticString {
+    level == .critical ? "\u{1b}[35m" : SGR.color(of: level)
   }
 
   private mutating func append(
@@ -66,7 +84,8 @@ public struct LogHistogram {
     output.append(UInt8(ascii: " "), count: max(1, 10 - total.utf8.count))
     output.append(text: total)
     output.append(" ")
-    let room = max(10, columns - (output.count - line))
+    // Nobody looks at a longer bar, and `columns` may be any number.
+    let room = min(max(10, columns - (output.count - line)), 1000)
     appendBar(counts, room, maximum, &output)
     output.append("\n")
   }
@@ -88,7 +107,7 @@ public struct LogHistogram {
     let missing = whole - lengths.reduce(0, +)
     if let place = lengths.firstIndex(of: lengths.max() ?? 0) { lengths[place] += max(0, missing) }
     for (level, columns) in zip(levels, lengths) {
-      if colors { output.append(level == .critical ? "\u{1b}[35m" : SGR.color(of: level)) }
+      if colors { output.append(Self.color(of: level)) }
       for _ in 0..<columns { output.append(colors ? "━" : Self.mark(level)) }
       if colors { output.append(SGR.reset) }
     }

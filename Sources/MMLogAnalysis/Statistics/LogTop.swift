@@ -172,8 +172,10 @@ package struct LogTop {
 
   private mutating func template(of record: LogReader.Record) -> String {
     let site = record.content.site
-    if site.hasText { return site.template }
-    return TextVariables.pattern(of: record.message)
+    let template = site.hasText ? site.template : TextVariables.pattern(of: record.message)
+    // Most ends of spans have no message.
+    guard template.isEmpty, let span = record.span, case .end = span.event else { return template }
+    return "end \(span.name ?? "(unknown)")"
   }
 
   private mutating func siteName(of record: LogReader.Record) -> String {

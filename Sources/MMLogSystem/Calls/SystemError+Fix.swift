@@ -9,10 +9,9 @@ extension SystemError {
     case EPERM where call == .fchown:
       "Make the service's user a member of the group, or choose one of its groups; root needs the "
         + "capability CAP_CHOWN."
-    case EACCES: "Give the service's user permission, or choose another directory."
+    case EACCES: Self.permission + "."
     case EPERM:
-      "Give the service's user permission, or choose another directory; or a filter of system "
-        + "calls (seccomp) refuses this one: allow it."
+      Self.permission + "; or a filter of system calls (seccomp) refuses this one: allow it."
     case EAGAIN where call == .fcntlLock:
       "Another process works with it: see with lslocks(8) which one, and try again."
     case ENOENT: "Create it, or correct the path."
@@ -38,6 +37,10 @@ extension SystemError {
     default: "See errno(3)."
     }
   }
+
+  private static let permission =
+    "Give this process's user permission, run it as the owner of the files or as root, or choose "
+    + "another directory"
 
   /// Whether the error is about a ring, by the name of its file.
   private var isAboutRing: Bool { path.hasSuffix(".ring") || path.hasSuffix(".ring.new") }

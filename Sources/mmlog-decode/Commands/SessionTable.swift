@@ -11,7 +11,7 @@ struct SessionTable {
     ([0, 1, 2, 3, 4, 5], false), ([0, 1, 2, 3, 4], false), ([0, 1, 2, 3, 4], true),
     ([0, 1, 2, 4], true), ([0, 1, 4], true), ([0, 1], true),
   ]
-  /// Without a terminal, these widths align rows of different logs.
+  /// Without a terminal, these least widths align rows of different logs.
   private static let usualWidths = [10, 22, 27, 27, 9, 0]
 
   private let rows: [[String]]
@@ -27,18 +27,23 @@ struct SessionTable {
     self.columns = columns
     guard let columns else {
       (self.rows, cells) = (rows, Self.layouts[0].cells)
+      widths = zip(Self.usualWidths, Self.widths(of: rows)).map(max)
       return
     }
     var (best, bestRows, bestWidths) = (Self.layouts[0].cells, rows, widths)
     for (cells, isShort) in Self.layouts {
       let shown = isShort ? rows.map(Self.short) : rows
-      (best, bestRows) = (cells, shown)
-      bestWidths = Self.titles.indices.map { index in
-        ([Self.titles] + shown).reduce(0) { max($0, $1[index].columns) } + 2
-      }
+      (best, bestRows, bestWidths) = (cells, shown, Self.widths(of: shown))
       if cells.reduce(-2, { $0 + bestWidths[$1] }) <= columns { break }
     }
     (cells, self.rows, widths) = (best, bestRows, bestWidths)
+  }
+
+  /// The widths that the cells and their titles take, with the space between.
+  private static func widths(of rows: [[String]]) -> [Int] {
+    titles.indices.map { index in
+      ([titles] + rows).reduce(0) { max($0, $1[index].columns) } + 2
+    }
   }
 
   var title: String { line(Self.titles) }

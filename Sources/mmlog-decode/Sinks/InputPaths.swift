@@ -1,11 +1,12 @@
 import CommandLineTool
 import Glibc
+import MMLogFormat
 import MMLogReader
 import MMLogStorage
 import MMLogSystem
 
-/// The files and directories that are read. No output may replace them, and no output in them may
-/// be read as a log.
+/// The files and directories that are read. No output may replace them, or any other log, and no
+/// output may be taken for a log.
 struct InputPaths {
   private var files: Set<FileStatus.Identity> = []
   private var directories: Set<FileStatus.Identity> = []
@@ -49,8 +50,8 @@ struct InputPaths {
     }
   }
 
-  /// - Throws: ``UsageError`` for the name of a file that is read, or that would be taken for a log
-  ///   in a directory of logs.
+  /// - Throws: ``UsageError`` for the name of a file that is read or is a log, or that would be
+  ///   taken for a log.
   func check(_ name: String, in directory: borrowing Directory) throws {
     let path = directory.path(of: name)
     if let cursor, name == cursor.name, try directory.status().identity == cursor.directory {
@@ -60,10 +61,14 @@ struct InputPaths {
     if let status = try directory.status(of: name), files.contains(status.identity) {
       throw UsageError("'\(path)' is read, and would be overwritten; name another file")
     }
-    if FileNames.isOurs(name), directories.contains(try directory.status().identity) {
-      throw UsageError(
-        "'\(path)' would be taken for a log, and logs are read in that directory; name another file"
-      )
+    if FileNames.isOurs(name) {
+      throw UsageError("'\(path)' would be taken for a log; name another file")
+    }
+    // Somebody may have renamed a log.
+    if let file = try? directory.openFile(name, [.read, .nonBlocking]),
+      try FileKind(of: file) != nil
+    {
+      throw UsageError("'\(path)' is a log, and would be overwritten; name another file")
     }
   }
 

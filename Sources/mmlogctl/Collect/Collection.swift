@@ -183,7 +183,8 @@ struct Collection {
     sources((found.dead + found.running).map { ($0.image.path, "rings") })
   }
 
-  /// The archives of the time that is asked for, the newest first.
+  /// The archives of the time that is asked for, the newest first. Before them come files whose
+  /// time is not known, because they cannot be read: support needs these most.
   private var archives: [Source] {
     let wanted = found.archives.filter { archive in
       let last = archive.isSealed ? archive.lastTime : max(archive.lastTime, archive.modified)
@@ -191,7 +192,7 @@ struct Collection {
       return filter.since.map { last >= $0 } ?? true && filter.until.map { first < $0 } ?? true
     }
     let sorted = wanted.sorted { ($0.lastTime, $0.fileName) > ($1.lastTime, $1.fileName) }
-    return sources(sorted.map { ($0.path, "archives") })
+    return sources((found.others + sorted.map(\.path)).map { ($0, "archives") })
   }
 
   /// Gives each file a name of its own in the tar file.

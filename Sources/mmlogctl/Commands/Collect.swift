@@ -10,10 +10,11 @@ extension Command {
     description: [
       "Puts everything that support needs into one tar file.",
       """
-      The file has archives (all, or those of a time, the newest first); rings of dead processes, \
-      and copies of the rings of running processes; crash reports as text; status, sessions and \
-      statistics as JSON; versions, and facts about the machine. manifest.json in the file lists \
-      what the file has, and what --limit left out. Only its user may read the file.
+      The file has archives (all, or those of a time, the newest first), also those that cannot be \
+      read; rings of dead processes, and copies of the rings of running processes; crash reports \
+      as text; status, sessions and statistics as JSON; versions, and facts about the machine. \
+      manifest.json in the file lists what the file has, and what --limit left out. Only its user \
+      may read the file.
       """,
       """
       The file has whole archives, even if they go beyond the time that is asked for. Readers of \
@@ -38,7 +39,7 @@ extension Command {
       throw UsageError("the file is complete only at the end; name one in place of '-'")
     }
     let found = FoundRings(paths, withArchives: true)
-    if found.running.isEmpty, found.dead.isEmpty, found.archives.isEmpty {
+    if found.running.isEmpty, found.dead.isEmpty, found.archives.isEmpty, found.others.isEmpty {
       if found.isComplete { complain("there is no log in \(paths.joined(separator: ", "))") }
       return found.statusOfNone
     }

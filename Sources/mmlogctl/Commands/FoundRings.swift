@@ -64,6 +64,18 @@ struct FoundRings {
     }
   }
 
+  /// The paths of further rings and archives: they cannot be read, or have names that no store
+  /// gives.
+  var others: [String] {
+    let known = Set((running + dead).map(\.image.path) + archives.map(\.path))
+    return folders.flatMap { folder in
+      guard let directory = try? Directory.open(folder) else { return [String]() }
+      return ((try? directory.names()) ?? []).sorted()
+        .filter { $0.hasSuffix(FileNames.ringSuffix) || $0.hasSuffix(FileNames.archiveSuffix) }
+        .map { directory.path(of: $0) }.filter { !known.contains($0) }
+    }
+  }
+
   /// Reports a problem once, though archives are searched for twice.
   private mutating func complain(_ sentence: String) {
     isComplete = false

@@ -218,6 +218,16 @@ import Testing
     #expect(lines.last?.count == 69 && (lines.first?.count ?? 69) < 69, "\(lines)")
   }
 
+  @Test("a line without a limit of its width has an end") func endlessLine() {
+    let log = TestLog()
+    log.write("x", ticks: 1)
+    var histogram = LogHistogram(zone: .utc, rows: 10, columns: .max)
+    for item in LogReader(paths: log.save()) { histogram.add(item) }
+    var output = TextBuffer()
+    histogram.append(to: &output)
+    #expect(output.count < 10_000)
+  }
+
   @Test("a bar is no longer than its line has room, however many levels it has")
   func barsFit() {
     let log = TestLog()
