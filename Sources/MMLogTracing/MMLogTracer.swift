@@ -28,7 +28,8 @@
   ///   if the process dies before. Events and errors given to `addEvent` and `recordError` are
   ///   recorded at once, and survive.
   /// - A span that is given a context (`context:`) is a part of that context's span, and never of
-  ///   the task's span.
+  ///   the span that a tracer has begun in the task. It may be a part of the task's own
+  ///   ``/MMLog/Logger/Span``.
   /// - While a context from elsewhere is bound (`ServiceContext.withValue`), records have its span
   ///   and its trace, and the fields of the task (`withLogFields`).
   /// - A span whose level is not recorded hands on the span above it, or its caller's span. Without
