@@ -58,22 +58,22 @@ final class TapThread: RecordTap, @unchecked Sendable {
     var missing: UInt64 = 0
     /// All records that were missed.
     var missed: UInt64 = 0
-    /// How often in a row nothing could be written.
+    /// How often in a row the next record could not be written.
     var failures = 0
     /// Whether the failure was reported.
     var isFailing = false
     /// Since when nothing could be written, as monotonic time.
     var failingSince: UInt64 = 0
-    /// When writing is tried again, as monotonic time.
-    var retry: UInt64 = 0
+    /// When writing is tried again.
+    var retry = Backoff(shortest: UInt64(TapThread.shortestPause), longest: 1_000_000_000)
   }
 
   /// An output that has failed for so many nanoseconds when the store closes is not tried again.
   private static let longFailure: UInt64 = 1_000_000_000
   /// How often a record is tried.
   private static let tries = 10
-  /// The first pause before another try, which doubles up to the longest, in nanoseconds.
-  private static let (shortestPause, longestPause): (Int64, Int64) = (100_000_000, 1_000_000_000)
+  /// The first pause before another try, in nanoseconds.
+  private static let shortestPause: Int64 = 100_000_000
 
   private let tap: LogTap
   private let reports: TapReports
@@ -142,7 +142,7 @@ final class TapThread: RecordTap, @unchecked Sendable {
   /// - Returns: After how many nanoseconds this is to be called again.
   private func pass(isLast: Bool) -> Int64 {
     let now = Clock.monotonic()
-    if now < work.retry, !isLast { return Int64(work.retry - now) }
+    if !work.retry.isDue, !isLast { return work.retry.delay }
     defer { if isLast { end.fulfill(()) } }
     // Read after it was set, if this pass is the last one.
     let deadline = state.withLock { $0.deadline }
@@ -152,9 +152,8 @@ final class TapThread: RecordTap, @unchecked Sendable {
         return 60_000_000_000
       } catch {
         if !isLast {
-          let pause = failed(error)
-          work.retry = Clock.monotonic() + UInt64(pause)
-          return pause
+          failed(error)
+          return work.retry.delay
         }
         // What fails may work again in a moment: these are the last records. What has failed for
         // longer than that will not.
@@ -242,6 +241,7 @@ final class TapThread: RecordTap, @unchecked Sendable {
 
   private func succeeded() {
     work.failures = 0
+    work.retry.reset()
     if !work.isFailing { return }
     work.isFailing = false
     reports.resumed(tap.name, missed: missed)
@@ -254,8 +254,7 @@ final class TapThread: RecordTap, @unchecked Sendable {
     }
   }
 
-  /// - Returns: After how many nanoseconds to try again.
-  private func failed(_ error: any Error) -> Int64 {
+  private func failed(_ error: any Error) {
     if !work.isFailing {
       reports.failed(tap.name, error)
       work.failingSince = Clock.monotonic()
@@ -264,11 +263,12 @@ final class TapThread: RecordTap, @unchecked Sendable {
     work.failures += 1
     if work.failures >= Self.tries, !work.records.isEmpty {
       work.failures = 0
+      work.retry.reset()
       work.records.removeFirst()
       miss(1)
       if work.records.isEmpty { endBatch() }
     }
-    return min(Self.longestPause, Self.shortestPause << Int64(min(work.failures, 10)))
+    work.retry.postpone()
   }
 
   private func miss(_ count: UInt64) {

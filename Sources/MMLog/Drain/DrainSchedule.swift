@@ -1,3 +1,5 @@
+import MMLogSystem
+
 /// When the drainer begins a pass, and how long it sleeps until then. A plain value: it reads no
 /// clock and waits for nobody.
 ///
@@ -27,14 +29,12 @@ struct DrainSchedule {
     var urgentRequests: UInt32 = 0
   }
 
-  /// The first pause after a failure. The pause doubles with each further failure.
-  static let shortestPause: UInt64 = 50_000_000
   /// The longest pause after a failure. Also the longest sleep: clocks are read once a second.
   static let second: UInt64 = 1_000_000_000
 
   private let interval: UInt64
   private var nextPass: UInt64
-  private var pause: UInt64 = 0
+  private var backoff = Backoff(shortest: 50_000_000, longest: DrainSchedule.second)
   /// What the last pass has served. Requests from before the drainer's start are not served yet.
   private var served = Counts()
 
@@ -47,7 +47,7 @@ struct DrainSchedule {
   }
 
   /// Whether the last pass failed.
-  var isRetrying: Bool { pause > 0 }
+  var isRetrying: Bool { backoff.pause > 0 }
 
   /// The pass that is due; nil if none is.
   ///
@@ -70,11 +70,12 @@ struct DrainSchedule {
   /// - Parameter counts: What the pass has served: the counts from before it began.
   mutating func passEnded(at now: UInt64, _ pass: Pass, _ counts: Counts, failed: Bool) {
     served = counts
-    pause = failed ? min(max(pause * 2, Self.shortestPause), Self.second) : 0
-    if isRetrying {
-      nextPass = now &+ min(pause, interval)
-    } else if pass == .everything {
-      nextPass = now &+ interval
+    if failed {
+      backoff.postpone(at: now)
+      nextPass = now &+ min(backoff.pause, interval)
+    } else {
+      backoff.reset()
+      if pass == .everything { nextPass = now &+ interval }
     }
   }
 

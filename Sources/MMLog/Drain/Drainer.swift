@@ -50,7 +50,7 @@ final class Drainer: @unchecked Sendable {
   private var hasMoved = false
   private var syncs: SyncSchedule
   /// When it is tried again to make archives safe that were left before they were.
-  private var leftRetry = Drainer.firstLeftRetry
+  private var leftRetry = Backoff(longest: 60_000_000_000)
   private var survey: RingSurvey
   /// ``ProcessRequests/reopenings`` when the open archive was begun.
   private var reopened = ProcessRequests.reopenings
@@ -515,9 +515,6 @@ final class Drainer: @unchecked Sendable {
   /// Whether a request from outside the process asks for a sync.
   private var isSyncRequested: Bool { request?.actions.contains(.sync) == true }
 
-  /// The first try is at once, and then after twice as long each time.
-  private static let firstLeftRetry = Backoff(longest: 60_000_000_000)
-
   private var isLeftDue: Bool { series.hasLeft && leftRetry.isDue }
 
   /// Tries to make archives safe from a power cut that were left before they were. If that fails,
@@ -530,7 +527,7 @@ final class Drainer: @unchecked Sendable {
     defer {
       endWriting()
       reportSealed()
-      if !series.hasLeft { leftRetry = Self.firstLeftRetry }
+      if !series.hasLeft { leftRetry.reset() }
     }
     do throws(SystemError) {
       try series.syncLeft()

@@ -1,6 +1,7 @@
 import CMMLogCore
 import MMLogFormat
 import MMLogStorage
+import MMLogSystem
 import Synchronization
 
 extension Ring {
@@ -33,9 +34,6 @@ extension Ring {
     dictionarySize.load(ordering: .relaxed) < geometry.dictionarySize
   }
 
-  /// When the drainer tries again if the disk has no space: at first at once.
-  static let firstDictionaryRetry = Backoff(longest: 60_000_000_000)
-
   /// Doubles the dictionary if half of it is used. For the drainer: a log call does not wait for
   /// space on the disk.
   ///
@@ -53,7 +51,7 @@ extension Ring {
     let hasGrown = takeSpace(offset: geometry.dictionaryOffset + size, count: added)
     if hasGrown {
       dictionarySize.store(size + added, ordering: .releasing)
-      dictionaryRetry = Self.firstDictionaryRetry
+      dictionaryRetry.reset()
     } else {
       dictionaryRetry.postpone()
     }

@@ -52,7 +52,7 @@ final class Ring: @unchecked Sendable {
   /// stores this.
   let dictionaryIsRefused = Atomic<Bool>(false)
   /// When the drainer tries again.
-  var dictionaryRetry = Ring.firstDictionaryRetry
+  var dictionaryRetry = Backoff(longest: 60_000_000_000)
   /// Locked by those who add entries. The drainer never waits for it: a log call that a signal
   /// handler abandons may keep the lock for ever.
   let dictionaryLock = ForkSafeMutex()
