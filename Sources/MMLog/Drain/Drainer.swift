@@ -365,7 +365,7 @@ final class Drainer: @unchecked Sendable {
   private var isWorkDue: Bool {
     series.dueRotation() != nil || isReopeningAsked || flight?.isAsked == true
       || session.ring.controlRequest.ordinal != answeredRequest || isUrgentRecordWaiting
-      || syncs.isDue(at: Clock.monotonic()) || isLeftDue || session.ring.counterHasBegunAnew
+      || syncs.isDue(at: Clock.monotonic()) || isLeftDue || session.ring.clocks.hasBegunAnew
   }
 
   /// Moves everything, and serves all who asked for it.
@@ -470,13 +470,13 @@ final class Drainer: @unchecked Sendable {
   /// Checks whether the counter has begun anew, or has gone on while the clock stood still. If so,
   /// moves what was logged before by the earlier clock, and continues by the new one.
   private func moveBeforeAnew() throws(SystemError) {
-    guard session.ring.counterHasBegunAnew else { return }
-    if let gap = session.ring.counterGap {
+    guard session.ring.clocks.hasBegunAnew else { return }
+    if let gap = session.ring.clocks.gap {
       try handoff.move(.everything, until: gap)
     } else {
       try handoff.moveAroundBeginning()
     }
-    session.ring.beginClocksAnew()
+    session.ring.clocks.beginAnew()
   }
 
   /// Archives flight records, if there is a reason to.
@@ -549,7 +549,7 @@ final class Drainer: @unchecked Sendable {
     guard now &- lastCheck >= DrainSchedule.second || isNews else { return }
     knowsOfLostPages = knowsOfLostPages || isNews
     lastCheck = now
-    session.ring.readClocks()
+    session.ring.clocks.read()
     CrashArea.readModules()
     EndingArea.deny()
     FaultContainment.restore()

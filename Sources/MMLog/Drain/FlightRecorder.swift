@@ -81,7 +81,7 @@ final class FlightRecorder {
 
   /// The ticks from which on records are captured.
   private var oldestTicks: UInt64 {
-    let rate = max(1, ring.clock.rate)
+    let rate = max(1, ring.clocks.current.rate)
     let ticks = span.multipliedFullWidth(by: 1 << 32)
     let back = ticks.high < rate ? rate.dividingFullWidth(ticks).quotient : .max
     let now = mmlog_ticks()
@@ -196,7 +196,7 @@ final class FlightRecorder {
       rows.removeAll()
       fields.ranges = collector.fill(&rows, size: ring.frameSize)
       if !rows.isEmpty {
-        fields.clock = ring.clock(upTo: rows.summary.lastTicks)
+        fields.clock = ring.clocks.clock(upTo: rows.summary.lastTicks)
         if rows.isUnreadable { throw .refusedByLibcrypto(ring.path) }
         TestPoint.reach(.flightBeforeFrame)
         let size = try series.append(rows, dictionary: ring.dictionary, fields)

@@ -190,7 +190,7 @@ struct Handoff: ~Copyable {
     let finished = finished(batch.unfinishedRuns).filter { batch.acquired.contains($0.index) }
     batch.finished.formUnion(finished.map(\.index))
     frame.finished = finished
-    frame.fields.clock = session.ring.clock(upTo: frame.rows.summary.lastTicks)
+    frame.fields.clock = session.ring.clocks.clock(upTo: frame.rows.summary.lastTicks)
     frame.fields.effort = effort(waiting, frame)
     frame.dictionary = session.ring.dictionary
   }

@@ -49,7 +49,7 @@ struct SpanTable {
     if isFlight { notePlace(of: tie.span, generation) }
     // The first end of a span counts.
     if let end = tie.end, decision(of: tie.span) == nil {
-      remember(capture.captures(end, at: record.ticks, ring.clock), of: tie.span)
+      remember(capture.captures(end, at: record.ticks, ring.clocks.current), of: tie.span)
     }
     if isFlight, tie.end != nil { flightEnds.insert(tie.span) }
     guard places[tie.span] != nil, let isCaptured = decision(of: tie.span) else { return }

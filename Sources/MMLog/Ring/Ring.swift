@@ -67,18 +67,9 @@ final class Ring: @unchecked Sendable {
   /// Whether state slots have places in the ring. Under the store's lock, as long as the store is
   /// open.
   private var hasStates = false
-  /// The first reading, and the newest; if the counter has begun anew, the clock of what was logged
-  /// before; and, until ``beginClocksAnew()``, the gap: see ``counterGap``.
-  private typealias ClockPairs = (
-    first: ClockPair, newest: ClockPair, earlier: TickClock?, gap: UInt64?
-  )
-  private let clockPairs: LockedValue<ClockPairs>
+  let clocks: RingClocks
 
-  /// Makes, allocates, locks and maps the ring of a new session.
-  ///
-  /// The file gets its name when it is complete, so that nobody ever sees a ring without a lock or
-  /// a file header. Until then the file has no name, so that a crash leaves nothing. If the file
-  /// system has no unnamed files, ``UnfinishedFiles`` sweeps what a crash leaves.
+  /// Makes the ring of a new session.
   ///
   /// - Precondition: containment has been started if the configuration asks for it. The handlers of
   ///   fatal signals have been set if it records crashes.
@@ -101,35 +92,24 @@ final class Ring: @unchecked Sendable {
     fileName = FileNames.Ring(store: identity.storeName, session: identity.session).fileName
     path = directory.path(of: fileName)
     let cipher = try Self.cipher(for: configuration.recipients)
-    let firstPair = ClockReading.take(ordinal: 0)
+    let fileHeader = RingHeader(
+      identity: identity, geometry: geometry, archiveLevel: archiveLevel,
+      isChained: configuration.hashChain, spanCapture: spanCapture,
+      areas: cipher == nil ? .usual : .usualEncrypted)
+    let keySlot = cipher.map { RingKeySlot($0.key.slot, for: configuration.recipients) }
+    let firstPair = ClockPair.read(ordinal: 0)
+    let made: RingFile
     do throws(SystemError) {
-      let unfinished = try UnfinishedRing.make(fileName, in: directory)
-      do throws(SystemError) {
-        let mapping = try Self.map(unfinished.file, geometry, dictionarySize: firstSize)
-        base = mapping.base
-        self.mapping = consume mapping
-        unpopulated = Self.populatedLater(geometry, dictionarySize: firstSize)
-        let fileHeader = RingHeader(
-          identity: identity, geometry: geometry, archiveLevel: configuration.archiveLevel,
-          isChained: configuration.hashChain, spanCapture: configuration.spanCapture,
-          areas: cipher == nil ? .usual : .usualEncrypted)
-        Self.writeFileHeader(at: base, fileHeader)
-        if let cipher {
-          Self.write(RingKeySlot(cipher.key.slot, for: configuration.recipients), at: base)
-        }
-        Self.write(firstPair, at: base + RingLayout.firstClockPair)
-        TestPoint.reach(.ringHeaderWritten)
-        try unfinished.finish(in: directory)
-        TestPoint.reach(.ringNamed)
-      } catch {
-        unfinished.discard(in: directory)
-        throw error
-      }
-      file = unfinished.take()
+      made = try RingFile.make(
+        fileName, in: directory, fileHeader, keySlot, firstPair, dictionarySize: firstSize)
     } catch {
       throw LogError(error, while: "Making the ring failed")
     }
-    clockPairs = LockedValue((firstPair, firstPair, nil, nil))
+    base = made.mapping.base
+    unpopulated = made.unpopulated
+    mapping = consume made.mapping
+    file = consume made.lock
+    clocks = RingClocks(at: base, firstPair)
     // Not before: only `unmap` frees its memory.
     settledFragments = FragmentSet()
     if configuration.containsFaults {
@@ -137,22 +117,12 @@ final class Ring: @unchecked Sendable {
         base, count: geometry.fileSize, waking: eventCounts.requests.futex)
     }
     endingArea = EndingArea(at: base + RingLayout.ending)
-    if let cipher {
-      do throws(LogError) {
-        streams = try SegmentStreams(
-          cipher, pool, geometry, eventCounts, segments: base + geometry.segmentsOffset)
-      } catch {
-        // The ring has its name already, and signal handlers have its address.
-        try? directory.remove(fileName)
-        unmap()
-        throw error
-      }
-    }
+    if let cipher { try makeStreams(cipher, in: directory) }
     if configuration.recordsCrashes {
       let address = base + RingLayout.crash
       crashArea = CrashArea(at: address, stream: streams?.crashStream?.bytes.baseAddress)
     }
-    readClocks()
+    clocks.read()
   }
 
   /// What encrypts the records; nil if nothing does.
@@ -165,43 +135,22 @@ final class Ring: @unchecked Sendable {
     }
   }
 
-  private static func map(
-    _ file: borrowing File, _ geometry: RingGeometry, dictionarySize: Int
-  ) throws(SystemError) -> Mapping {
-    // Allocated, because a store to a sparse page on a full disk would be a SIGBUS; populated,
-    // because the first store to a page would cost the caller a fault.
-    let hole = dictionaryHole(geometry, dictionarySize: dictionarySize)
-    try file.allocate(offset: 0, count: hole.lowerBound)
-    try file.allocate(offset: hole.upperBound, count: geometry.fileSize - hole.upperBound)
-    let mapping = try Mapping(file, count: geometry.fileSize, writable: true)
-    var start = 0
-    let later = populatedLater(geometry, dictionarySize: dictionarySize) + [hole]
-    for range in later.inOrder({ $0.lowerBound < $1.lowerBound }) {
-      try populate(start..<range.lowerBound, of: mapping, file)
-      start = range.upperBound
+  /// Makes what encrypts the records. If that fails, removes the ring.
+  private func makeStreams(
+    _ cipher: RingCipher, in directory: borrowing Directory
+  ) throws(LogError) {
+    do throws(LogError) {
+      streams = try SegmentStreams(
+        cipher, pool, geometry, eventCounts, segments: base + geometry.segmentsOffset)
+    } catch {
+      // The ring has its name already, and signal handlers have its address.
+      try? directory.remove(fileName)
+      unmap()
+      throw error
     }
-    try populate(start..<geometry.fileSize, of: mapping, file)
-    TestPoint.reach(.ringMapped)
-    return mapping
   }
 
-  /// Brings pages of a new file into memory, writable. Writes zeros first, as far as that succeeds:
-  /// a fault would make the kernel read ahead, up to some MiB, in a file that has nothing to read.
-  private static func populate(
-    _ range: Range<Int>, of mapping: borrowing Mapping, _ file: borrowing File
-  ) throws(SystemError) {
-    try? file.writeZeros(offset: range.lowerBound, count: range.count)
-    try mapping.populateForWriting(offset: range.lowerBound, count: range.count)
-  }
-
-  /// The part of the dictionary that gets space when it is needed, in whole pages; empty if the
-  /// whole dictionary has space.
-  private static func dictionaryHole(
-    _ geometry: RingGeometry, dictionarySize: Int
-  ) -> Range<Int> {
-    let start = geometry.dictionaryOffset + dictionarySize
-    return start..<max(start, geometry.usesOffset & ~4095)
-  }
+  // MARK: - Memory
 
   /// Takes space on the disk for a part of the file, and populates it. For the drainer.
   ///
@@ -215,19 +164,6 @@ final class Ring: @unchecked Sendable {
     } catch {
       return false
     }
-  }
-
-  /// The parts of a large ring that are populated after the store has opened: the dictionary and
-  /// the segments, without their beginnings.
-  private static func populatedLater(
-    _ geometry: RingGeometry, dictionarySize: Int
-  ) -> [Range<Int>] {
-    let (entries, segments) = (64 << 10, 1 << 20)
-    let first = geometry.segmentsOffset + segments
-    guard first < geometry.fileSize else { return [] }
-    let start = geometry.dictionaryOffset
-    let dictionary = start + min(entries, dictionarySize)..<start + dictionarySize
-    return [dictionary, first..<geometry.fileSize].filter { !$0.isEmpty }
   }
 
   /// Populates a further part of the map, the segments first. For the drainer.
@@ -253,112 +189,6 @@ final class Ring: @unchecked Sendable {
     let offset = geometry.offset(ofSegment: index) + start
     // If it fails, log calls take the faults.
     try? mapping?.populateForWriting(offset: offset, count: count)
-  }
-
-  private static func writeFileHeader(at base: UnsafeMutableRawPointer, _ fileHeader: RingHeader) {
-    let bytes = fileHeader.encoded(pageSize: UInt32(Host.pageSize))
-    base.copyMemory(from: bytes, byteCount: bytes.count)
-    base.storeBytes(of: RingLayout.stateOpen, toByteOffset: RingLayout.state, as: UInt32.self)
-  }
-
-  private static func write(_ keySlot: RingKeySlot, at base: UnsafeMutableRawPointer) {
-    let place = KeySlotPlaces.encoded(keySlot)
-    for offset in stride(from: 0, to: KeySlotsLayout.areaSize, by: KeySlotsLayout.placeSize) {
-      (base + RingLayout.keySlots + offset).copyMemory(from: place, byteCount: place.count)
-    }
-  }
-
-  /// Writes a pair in three steps: the last word is zero while the others change, and is stored
-  /// last. So a reader can distinguish a pair that a death cut off from a corrupted pair.
-  private static func write(_ pair: ClockPair, at address: UnsafeMutableRawPointer) {
-    let bytes = pair.encoded
-    let end = (address + ClockPairLayout.ordinal).assumingMemoryBound(to: UInt64.self)
-    mmlog_store_relaxed_u64(end, 0)
-    mmlog_compiler_fence()
-    address.copyMemory(from: bytes, byteCount: ClockPairLayout.ordinal)
-    let last = bytes.withUnsafeBytes { $0.load(ClockPairLayout.ordinal, as: UInt64.self) }
-    mmlog_store_release_u64(end, last)
-  }
-
-  // MARK: - Clocks
-
-  /// Reads the clocks and writes them into the ring, in the slot that does not hold the newest
-  /// pair. Writes nothing if the counter has begun anew: see ``beginClocksAnew()``.
-  func readClocks() {
-    clockPairs.withLock { pairs in
-      let newest = ClockReading.take(ordinal: pairs.newest.ordinal &+ 1)
-      if !Self.hasBegunAnew(&pairs, newest.ticks, newest.monotonic) { note(newest, in: &pairs) }
-    }
-  }
-
-  /// Whether the counter has begun anew since the newest reading, as after a suspension, or has
-  /// gone on during a suspension while the clock stood still.
-  var counterHasBegunAnew: Bool {
-    clockPairs.withLock { pairs in
-      // In this order, a pause between the two does not look like a suspension.
-      let ticks = mmlog_ticks()
-      return Self.hasBegunAnew(&pairs, ticks, Clock.monotonic())
-    }
-  }
-
-  private static func hasBegunAnew(
-    _ pairs: inout ClockPairs, _ ticks: UInt64, _ monotonic: UInt64
-  ) -> Bool {
-    if ticks < pairs.newest.ticks { return true }
-    if pairs.gap == nil, pairs.first.counterHasGoneOn(from: pairs.newest, to: ticks, monotonic) {
-      // The middle: what was logged before is nearer to the newest reading, the rest to now.
-      pairs.gap = pairs.newest.ticks + (ticks - pairs.newest.ticks) / 2
-    }
-    return pairs.gap != nil
-  }
-
-  /// Ticks from the time during which the counter went on alone; nil if the counter has begun anew.
-  var counterGap: UInt64? {
-    clockPairs.withLock { mmlog_ticks() < $0.newest.ticks ? nil : $0.gap }
-  }
-
-  /// Continues by a counter that has begun anew, or gone on alone. Called once everything logged
-  /// before is archived: by the new clock those records would have wrong times, also in a recovery
-  /// of the ring.
-  func beginClocksAnew() {
-    clockPairs.withLock { pairs in
-      let newest = ClockReading.take(ordinal: pairs.newest.ordinal &+ 1)
-      let isBehind = newest.ticks < pairs.newest.ticks
-      if isBehind { pairs.earlier = TickClock(first: pairs.first, newest: pairs.newest) }
-      if isBehind || pairs.gap != nil {
-        pairs.first = pairs.first.moved(with: pairs.newest, to: newest)
-        Self.write(pairs.first, at: base + RingLayout.firstClockPair)
-      }
-      pairs.gap = nil
-      note(newest, in: &pairs)
-    }
-  }
-
-  private func note(_ newest: ClockPair, in pairs: inout ClockPairs) {
-    pairs.newest = newest
-    let slot = Int(newest.ordinal % 2) * ClockPairLayout.size
-    Self.write(newest, at: base + RingLayout.clockPairSlots + slot)
-  }
-
-  /// Turns this ring's ticks into wall time, as of the newest reading.
-  var clock: TickClock {
-    clockPairs.withLock { TickClock(first: $0.first, newest: $0.newest) }
-  }
-
-  /// Returns the clock of records whose last has these ticks. If the counter has begun anew, the
-  /// ticks tell whether the records are from before or after that.
-  func clock(upTo lastTicks: UInt64) -> TickClock {
-    clockPairs.withLock { pairs in
-      let now = ClockReading.take(ordinal: 0)
-      let clock = TickClock(first: pairs.first, newest: pairs.newest)
-      if now.ticks < pairs.newest.ticks {
-        if lastTicks > now.ticks { return clock }
-        return TickClock(first: pairs.first.moved(with: pairs.newest, to: now), newest: now)
-      }
-      // Ahead by more than the counters of processors differ.
-      let isAhead = clock.wall(at: lastTicks) > now.wall + .seconds(1)
-      return isAhead ? pairs.earlier ?? clock : clock
-    }
   }
 
   // MARK: - Losses
@@ -396,7 +226,7 @@ final class Ring: @unchecked Sendable {
 
   /// Returns the place of a state slot. Threads may store to the place for as long as the process
   /// lives.
-  func statePlace(_ index: Int) -> UnsafeMutableRawPointer {
+  func useStatePlace(_ index: Int) -> UnsafeMutableRawPointer {
     hasStates = true
     return base + RingLayout.stateSlots + index * StateSlotLayout.size
   }
@@ -548,26 +378,5 @@ final class Ring: @unchecked Sendable {
     }
     mapping = nil
     file = nil
-  }
-}
-
-/// Reads the three clocks at nearly the same moment.
-enum ClockReading {
-  /// The best of a few tries: an interruption between the readings makes a pair useless.
-  static func take(ordinal: UInt32) -> ClockPair {
-    var best: (pair: ClockPair, width: UInt64)?
-    for _ in 0..<4 {
-      let before = mmlog_ticks()
-      let monotonic = Clock.monotonic()
-      let wall = Timestamp.now
-      let width = mmlog_ticks() &- before
-      if width < best?.width ?? .max {
-        let pair = ClockPair(
-          ticks: before &+ width / 2, wall: wall, monotonic: monotonic, ordinal: ordinal)
-        best = (pair, width)
-      }
-    }
-    return best?.pair
-      ?? ClockPair(ticks: mmlog_ticks(), wall: .zero, monotonic: 0, ordinal: ordinal)
   }
 }

@@ -119,7 +119,7 @@ final class StateTable {
   }
 
   private func enter(_ slot: Slot, into ring: Ring) {
-    let place = ring.statePlace(slot.place)
+    let place = ring.useStatePlace(slot.place)
     // Before the value: a reader that sees the value sees the name, too.
     var name = slot.name
     name.withUTF8 { name in

@@ -40,7 +40,7 @@ extension StoreCore {
         guard let ring = open?.session.ring, ring.pool.status(index).mayHoldUnarchived,
           ring.copy(segment: index, into: copy)
         else { return nil }
-        return (ring.identity.session, ring.clock)
+        return (ring.identity.session, ring.clocks.current)
       }
       if let source { waiting.add(UnsafeRawBufferPointer(copy), of: source.session, source.clock) }
     }
