@@ -51,7 +51,7 @@ final class Drainer: @unchecked Sendable {
   private var syncs: SyncSchedule
   /// When it is tried again to make archives safe that were left before they were.
   private var leftRetry = Backoff(longest: 60_000_000_000)
-  private var survey: RingSurvey
+  private var checks: RingChecks
   /// ``ProcessRequests/reopenings`` when the open archive was begun.
   private var reopened = ProcessRequests.reopenings
   /// Archives that the store has not been notified of.
@@ -61,17 +61,6 @@ final class Drainer: @unchecked Sendable {
   private var request: ControlRequest?
   /// The newest request that was answered.
   private var answeredRequest: UInt32 = 0
-
-  // What checks have found, and the drainer has reported.
-  private var lastCheck: UInt64 = 0
-  private var knowsOfLostPages = false
-  private var isRingReplaced = false
-  private var isFilling = false
-  /// Whether a record waits whose level requires that it is archived at once.
-  private var isUrgentRecordWaiting = false
-  private var reportedLosses = LossLedger()
-  /// When the drainer first saw that the handler of a fatal signal has returned.
-  private var handlerReturned: UInt64?
 
   private let flushes = PassRequests()
   /// Flushes that ask for a sync, too. Their tickets say that a sync is asked for: a pass that does
@@ -103,7 +92,9 @@ final class Drainer: @unchecked Sendable {
     schedule = DrainSchedule(interval: Self.interval(configuration), now: Clock.monotonic())
     pace = SegmentPace(now: Clock.monotonic())
     syncs = SyncSchedule(configuration)
-    survey = RingSurvey(session.ring, urgentLevels: syncs.levels | (flight?.captureLevels ?? 0))
+    checks = RingChecks(
+      session, events, lossesWithoutRing, urgentLevels: syncs.levels | (flight?.captureLevels ?? 0),
+      lostRing: callbacks.lostRing)
     series.resumption = configuration.resumption
     series.noteResumed = { [ring = session.ring] (archive) throws(SystemError) in
       ring.noteResumed(archive)
@@ -217,7 +208,7 @@ final class Drainer: @unchecked Sendable {
   func finish(isQuiet: Bool) throws(LogError) -> Bool {
     defer {
       reportSealed()
-      reportLosses()
+      checks.reportLosses()
     }
     // First, so that whoever recovers the ring knows of these losses even if moving fails.
     session.ring.take(lossesWithoutRing)
@@ -315,7 +306,7 @@ final class Drainer: @unchecked Sendable {
       hasMoved = false
       counters.giveSign()
       levels.poll()
-      checkOnceASecond()
+      checks.runOnceASecond()
       // Read before the check for work: whoever asks for something raises the counts last.
       let counts = DrainSchedule.Counts(
         requests: eventCounts.requests.current, urgentRequests: eventCounts.urgentRequests.current)
@@ -353,7 +344,7 @@ final class Drainer: @unchecked Sendable {
     }
     pace.note(opened: ring.generationsStarted.load(ordering: .relaxed), at: now)
     ring.wakeIfNeeded()
-    var end = lastCheck &+ DrainSchedule.second
+    var end = checks.last &+ DrainSchedule.second
     let missing = max(1, ring.segmentsPerFrame - ring.pool.sealedCount)
     if !schedule.isRetrying, let time = pace.time(for: missing) {
       end = min(end, now + min(time, DrainSchedule.second))
@@ -364,7 +355,7 @@ final class Drainer: @unchecked Sendable {
   /// Whether there is work that the counts of requests do not show.
   private var isWorkDue: Bool {
     series.dueRotation() != nil || isReopeningAsked || flight?.isAsked == true
-      || session.ring.controlRequest.ordinal != answeredRequest || isUrgentRecordWaiting
+      || session.ring.controlRequest.ordinal != answeredRequest || checks.isUrgentRecordWaiting
       || syncs.isDue(at: Clock.monotonic()) || isLeftDue || session.ring.clocks.hasBegunAnew
   }
 
@@ -375,7 +366,7 @@ final class Drainer: @unchecked Sendable {
     let isSyncAsked = isFlushAsked || isSyncOwed
     rotations.beginPass()
     if captureRequested.exchange(false, ordering: .acquiringAndReleasing) { flight?.ask(.program) }
-    isUrgentRecordWaiting = false
+    checks.isUrgentRecordWaiting = false
     takeRequest()
     let failure = pass(.everything, counts, isSyncAsked: isSyncAsked)
     isSyncOwed = isSyncAsked && failure != nil
@@ -412,7 +403,7 @@ final class Drainer: @unchecked Sendable {
     defer { endWriting() }
     session.ring.take(lossesWithoutRing)
     series.settings.rotation = settings.withLock(\.rotation)
-    reportFilling()
+    checks.reportFilling()
     var failure: LogError?
     do {
       try move(pass)
@@ -432,7 +423,7 @@ final class Drainer: @unchecked Sendable {
     schedule.passEnded(at: Clock.monotonic(), pass, counts, failed: failure != nil)
     session.ring.eventCounts.passEnded(failed: failure != nil)
     reportSealed()
-    reportLosses()
+    checks.reportLosses()
     counters.endPass(failed: failure != nil)
     let counts = counters.snapshot
     session.ring.publish(
@@ -539,60 +530,8 @@ final class Drainer: @unchecked Sendable {
     }
   }
 
-  // MARK: - Checks
-
-  /// Once a second, and when pages of the ring are lost for the first time: reads the clocks, and
-  /// checks the ring, what waits in it, and the report of a fatal signal.
-  private func checkOnceASecond() {
-    let now = Clock.monotonic()
-    let isNews = session.ring.hasLostPages && !knowsOfLostPages
-    guard now &- lastCheck >= DrainSchedule.second || isNews else { return }
-    knowsOfLostPages = knowsOfLostPages || isNews
-    lastCheck = now
-    session.ring.clocks.read()
-    CrashArea.readModules()
-    EndingArea.deny()
-    FaultContainment.restore()
-    // The thread goes on with a lost ring: others may still wait for a segment.
-    if !isRingReplaced, let problem = session.ring.problem() {
-      isRingReplaced = callbacks.lostRing(problem)
-    }
-    collectSurvivedSignal(at: now)
-    session.ring.take(lossesWithoutRing)
-    reportLosses()
-    isUrgentRecordWaiting = survey.inspect() || isUrgentRecordWaiting
-  }
-
-  /// Takes over the report of a fatal signal if the process still lives a second after the signal's
-  /// handler has returned.
-  private func collectSurvivedSignal(at now: UInt64) {
-    guard session.ring.hasSurvivedSignal else {
-      handlerReturned = nil
-      return
-    }
-    let since = handlerReturned ?? now
-    handlerReturned = since
-    if now &- since >= DrainSchedule.second { session.collectSurvivedSignal() }
-  }
-
   private func reportSealed() {
     for path in newlySealed { callbacks.sealedArchive(path) }
     newlySealed = []
-  }
-
-  /// Reports that three quarters of the segments that no thread has wait to be archived, and not
-  /// again until less than half of them do. The segments of threads do not count: a thread keeps
-  /// its segment for as long as it lives, needed or not.
-  private func reportFilling() {
-    let part = session.ring.pool.waitingShare
-    if part >= 0.75 && !isFilling { events.send(.ringFilling(fraction: part)) }
-    isFilling = part >= (isFilling ? 0.5 : 0.75)
-  }
-
-  private func reportLosses() {
-    let losses = session.ring.losses
-    guard losses != reportedLosses else { return }
-    reportedLosses = losses
-    events.send(.dropped(losses: losses))
   }
 }
