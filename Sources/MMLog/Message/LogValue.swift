@@ -181,22 +181,23 @@ extension LogInterpolation {
   }
 }
 
-/// The hash that an argument of a message with this value would have.
-private func privateHash(of value: some Any) -> UInt64 {
+/// The hash that an argument of a message with this value would have. The hash of an optional is
+/// the hash of the value in it.
+private func privateHash(of value: Any) -> UInt64 {
   func hash(_ value: some Hashable) -> UInt64 { PrivateHash.of(value) }
-  if let wrapper = value as? any HashedWrapper { return wrapper.contentHash }
+  if let optional = value as? any AnyOptional {
+    return optional.wrapped.map { privateHash(of: $0) } ?? hash(Never?.none)
+  }
   return (value as? any Hashable).map { hash($0) } ?? hash(String(describing: value))
 }
 
-/// The hash of an optional is the hash of the value in it.
-private protocol HashedWrapper {
-  var contentHash: UInt64 { get }
+/// An optional of a type that is not known.
+protocol AnyOptional {
+  var wrapped: Any? { get }
 }
 
-extension Optional: HashedWrapper {
-  fileprivate var contentHash: UInt64 {
-    map { privateHash(of: $0) } ?? PrivateHash.of(Never?.none)
-  }
+extension Optional: AnyOptional {
+  var wrapped: Any? { self }
 }
 
 // MARK: - Types of the standard library

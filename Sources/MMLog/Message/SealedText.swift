@@ -4,23 +4,17 @@ import MMLogStorage
 /// The texts of single values, encrypted for those who may read them.
 @usableFromInline
 package enum SealedText {
-  /// Encrypts a value's text, as `String(describing:)` makes it, or bytes as they are.
+  /// Encrypts a value's text, as `String(describing:)` makes it, or bytes as they are. The text of
+  /// an optional is the text of the value in it.
   ///
   /// - Returns: Nil if there are no recipients.
   @usableFromInline @inline(never)
   package static func seal(_ value: some Any) -> [UInt8]? {
-    if let wrapper = value as? any Wrapper { return wrapper.sealed }
+    if let optional = value as? any AnyOptional { return seal(optional.wrapped ?? "nil") }
     if let bytes = value as? [UInt8] { return bytes.withUnsafeBytes { ValueSealer.seal($0) } }
     var text = value as? String ?? String(describing: value)
     return text.withUTF8 { ValueSealer.seal(UnsafeRawBufferPointer($0)) }
   }
-
-  /// The text of an optional is the text of the value in it.
-  fileprivate protocol Wrapper { var sealed: [UInt8]? { get } }
-}
-
-extension Optional: SealedText.Wrapper {
-  fileprivate var sealed: [UInt8]? { map { SealedText.seal($0) } ?? SealedText.seal("nil") }
 }
 
 extension Logger {
