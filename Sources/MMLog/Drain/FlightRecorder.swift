@@ -118,37 +118,37 @@ final class FlightRecorder {
     return (reason, count)
   }
 
-  /// Captures the oldest segments first, a part of them at a time: threads may need the other
-  /// segments meanwhile.
+  /// Captures the oldest segments first.
   private func capture(to series: ArchiveSeries) throws(SystemError) -> Int {
     let pool = ring.pool
     let oldest = oldestTicks
     let candidates = (0..<pool.count).filter { pool.flightCount($0) > 0 }
-      .map { (index: $0, generation: ring.pool.generation($0)) }
+      .map { (index: $0, generation: pool.generation($0)) }
       .sorted { $0.generation < $1.generation }
-    let size = max(1, pool.count / 4)
-    var count = 0
-    for start in stride(from: 0, to: candidates.count, by: size) {
-      let batch = candidates[start..<min(start + size, candidates.count)].map(\.index)
-      count += try capture(batch, since: oldest, to: series)
+    return try countInParts(candidates.map(\.index)) { (held) throws(SystemError) in
+      let runs = held.indices.compactMap { run($0, since: oldest) }
+      let count = try move(runs, to: series) { run, old, _ in note(run, before: old) }
+      for run in runs { ring.forget(UInt64(pool.takeFlightCount(run.index))) }
+      // Nobody needs the retained segments any more.
+      held.freeRetained()
+      return count
     }
-    return count
   }
 
-  private func capture(
-    _ batch: [Int], since oldest: UInt64, to series: ArchiveSeries
+  /// Holds a part of the segments at a time: threads may need the other segments meanwhile.
+  ///
+  /// - Returns: The sum of what `body` returns.
+  private func countInParts(
+    _ segments: [Int], _ body: (inout HeldSegments) throws(SystemError) -> Int
   ) throws(SystemError) -> Int {
-    var held = HeldSegments(ring)
-    defer { held.letGo() }
-    for index in batch { _ = held.hold(index) }
-    let runs = held.indices.compactMap { run($0, since: oldest) }
-    let count = try move(runs, to: series) { run, old, _ in
-      note(run, before: old)
-    } passed: {
-      ring.forget(UInt64(ring.pool.takeFlightCount($0)))
+    let size = max(1, ring.pool.count / 4)
+    var count = 0
+    for start in stride(from: 0, to: segments.count, by: size) {
+      var held = HeldSegments(ring)
+      defer { held.release() }
+      for index in segments[start..<min(start + size, segments.count)] { _ = held.hold(index) }
+      count += try body(&held)
     }
-    // Nobody needs the retained segments any more.
-    held.freeRetained()
     return count
   }
 
@@ -178,12 +178,10 @@ final class FlightRecorder {
   /// - Parameters:
   ///   - written: Called for each run when a frame is written, with the run, the run as it was
   ///     before the frame, and the frame's ranges of the run.
-  ///   - passed: Called for each segment after the last frame.
   /// - Returns: How many records were archived.
   private func move(
     _ runs: [CollectedSegment], to series: ArchiveSeries,
-    written: (_ run: CollectedSegment, _ before: CollectedSegment, _ ranges: [RingRange]) -> Void,
-    passed: (_ segment: Int) -> Void = { _ in }
+    written: (_ run: CollectedSegment, _ before: CollectedSegment, _ ranges: [RingRange]) -> Void
   ) throws(SystemError) -> Int {
     // First the records whose ticks are not ahead of the counter. Records with greater ticks are
     // from before the counter began anew, and have frames with another clock.
@@ -217,7 +215,6 @@ final class FlightRecorder {
       takesRest = true
       collector = FrameCollector(collector.runs)
     }
-    for run in collector.runs { passed(run.index) }
     return collector.runs.reduce(0) { $0 + $1.takenCount }
   }
 
@@ -263,7 +260,7 @@ final class FlightRecorder {
       } else {
         var held = HeldSegments(ring)
         if held.hold(index) { erase(spans, areEnds: areEnds, in: index, &left) }
-        held.letGo()
+        held.release()
       }
     }
     return left
@@ -310,14 +307,9 @@ final class FlightRecorder {
   func captureEnded(to series: ArchiveSeries) throws(SystemError) -> Int {
     guard let spans = spans?.captured, !spans.isEmpty else { return 0 }
     let segments = self.spans?.segments(of: spans) ?? []
-    let size = max(1, ring.pool.count / 4)
-    var count = 0
-    for start in stride(from: 0, to: segments.count, by: size) {
-      var held = HeldSegments(ring)
-      defer { held.letGo() }
-      for index in segments[start..<min(start + size, segments.count)] { _ = held.hold(index) }
+    let count = try countInParts(segments) { (held) throws(SystemError) in
       let runs = held.indices.compactMap { run($0, of: spans) }
-      count += try move(runs, to: series) { run, _, ranges in erase(ranges, of: run) }
+      return try move(runs, to: series) { run, _, ranges in erase(ranges, of: run) }
     }
     self.spans?.settle(spans)
     return count

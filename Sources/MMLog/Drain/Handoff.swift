@@ -360,8 +360,8 @@ struct Handoff: ~Copyable {
   }
 }
 
-/// What frames are collected from, one after the other, until all segments are let go. A segment is
-/// inspected once, however many frames it is in.
+/// What frames are collected from, one after the other, until all segments are released. A segment
+/// is inspected once, however many frames it is in.
 private struct Batch {
   /// Which records are taken: see `Handoff.move`.
   let ticks: ClosedRange<UInt64>

@@ -1,4 +1,4 @@
-/// Segments that nobody else empties or reuses until they are let go.
+/// Segments that nobody else empties or reuses until they are released.
 struct HeldSegments: ~Copyable {
   private let ring: Ring
   private var (open, sealed, retained) = ([Int](), [Int](), [Int]())
@@ -29,8 +29,8 @@ struct HeldSegments: ~Copyable {
     retained = []
   }
 
-  /// Gives all segments back. Frees those that were retained for flight records and have none left.
-  mutating func letGo() {
+  /// Releases all segments. Frees those that were retained for flight records and have none left.
+  mutating func release() {
     for index in retained {
       if ring.pool.flightCount(index) > 0 {
         ring.pool.retain(index)
