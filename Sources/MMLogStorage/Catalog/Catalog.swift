@@ -386,13 +386,13 @@ package final class Catalog: @unchecked Sendable {
   ) -> Outcome {
     do throws(SystemError) {
       TestPoint.reach(.retentionBeforeDelete)
-      try Trash.take(fileName, from: directory)
+      try Trash.move(fileName, from: directory)
       remove(fileName)
       let sidecar = ArchiveInfo.State.sidecar(of: fileName)
       if let status = try directory.status(of: sidecar),
         try !Ownership(of: directory).isForeign(status)
       {
-        try Trash.take(sidecar, from: directory)
+        try Trash.move(sidecar, from: directory)
       }
       TestPoint.reach(.retentionDeleted)
       return .deleted(info)

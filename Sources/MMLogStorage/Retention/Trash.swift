@@ -9,7 +9,7 @@ enum Trash {
   ///
   /// If there can be no such folder (the disk is full, it belongs to someone else), the file is
   /// removed at once.
-  static func take(_ name: String, from directory: borrowing Directory) throws(SystemError) {
+  static func move(_ name: String, from directory: borrowing Directory) throws(SystemError) {
     do throws(SystemError) {
       try directory.makeDirectory(folder)
       TestPoint.reach(.trashMade)
