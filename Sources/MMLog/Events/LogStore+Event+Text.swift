@@ -35,11 +35,7 @@ extension LogStore.Event {
         + "records; check what it writes to."
     case .notDeleted(let archive, let error): "\(archive.path) could not be deleted: \(error)"
     case .limitExceeded(let rule, let kept):
-      "The limit \(rule) does not hold, though all was deleted that may be"
-        + (kept.isEmpty
-          ? ". Others take the space: free some, or change the limit."
-          : ". Archives that stay: \(Self.text(of: kept)). 'mmlogctl prune --explain "
-            + "--dry-run DIRECTORY' names them. Change what keeps them, or raise the limit.")
+      "The limit \(rule) does not hold, though all was deleted that may be. " + Self.advice(kept)
     case .lowSpace(let available):
       "Only \(available >> 20) MiB are left on the file system of the archives. Free some, or "
         + "lower the limits of what is kept."
@@ -50,12 +46,7 @@ extension LogStore.Event {
     case .willDelete(let archive, let rule):
       "The archive \(archive.path) is about to be deleted (\(rule))."
     case .deleted(let archive, let rule): "The archive \(archive.path) was deleted (\(rule))."
-    case .recovered(let session):
-      "The session of process \(session.identity.processID), which had ended without closing its "
-        + "store, was recovered, with \(session.recordCount) records from its ring."
-        + (session.corruptionSentence.map {
-          " \($0) mmlog-decode shows how many records are known to be lost; check the disk."
-        } ?? "")
+    case .recovered(let session): Self.text(of: session)
     case .levelsSet(let rules):
       rules.isEmpty
         ? "The levels that somebody outside had set do not hold any more."
@@ -75,10 +66,22 @@ extension LogStore.Event {
     }
   }
 
-  private static func text(of kept: [Retention.Obstacle: Int]) -> String {
-    Retention.Obstacle.allCases
-      .compactMap { obstacle in kept[obstacle].map { "\($0) \(obstacle.words)" } }
-      .joined(separator: ", ")
+  private static func text(of recovered: RecoveredSession) -> String {
+    "The session of process \(recovered.identity.processID), which had ended without closing its "
+      + "store, was recovered, with \(recovered.recordCount) records from its ring."
+      + (recovered.corruptionSentence.map {
+        " \($0) mmlog-decode shows how many records are known to be lost; check the disk."
+      } ?? "")
+  }
+
+  /// What to do about a limit that archives exceed.
+  private static func advice(_ kept: [Retention.Obstacle: Int]) -> String {
+    if kept.isEmpty { return "Others take the space: free some, or change the limit." }
+    let reasons = Retention.Obstacle.allCases.compactMap { obstacle in
+      kept[obstacle].map { "\($0) \(obstacle.words)" }
+    }
+    return "Archives that stay: \(reasons.joined(separator: ", ")). 'mmlogctl prune --explain "
+      + "--dry-run DIRECTORY' names them. Change what keeps them, or raise the limit."
   }
 }
 
