@@ -207,7 +207,7 @@ public struct LogStores: Sendable {
     if let failure { throw failure }
   }
 
-  /// Does the same, and gives `body` the time that is left.
+  /// As ``forAll(_:)``, and gives `body` the time that is left.
   private func forAll(
     within limit: Duration, _ body: (LogStore, Duration) throws(LogError) -> Void
   ) throws(LogError) {

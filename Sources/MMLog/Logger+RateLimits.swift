@@ -155,7 +155,7 @@ extension Logger {
     mmlog_load_acquire_u32(&shared.pointee.level) > 0 || passesSwitches(place)
   }
 
-  /// The same where the label's level lets all pass.
+  /// As ``isRecorded(_:)``, where the label's level lets all pass.
   @usableFromInline @inline(never)
   func passesSwitches(_ place: StatementPlace) -> Bool {
     let label = shared

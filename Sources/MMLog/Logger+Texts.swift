@@ -188,7 +188,7 @@ extension RecordCursor {
     return slot.pointee.site
   }
 
-  /// The same where the call site is not in the writer's cache.
+  /// Completes a record whose call site is not in the writer's cache.
   @inline(never)
   private func commit(
     _ tail: UInt64, _ hash: UInt64, _ message: LateMessage, _ file: String, _ function: String,

@@ -45,7 +45,8 @@ final class EventHandler: LogStore.Observer, @unchecked Sendable {
   /// Makes no new calls of the function. A call that is under way goes on.
   func end() { isOver.store(true, ordering: .sequentiallyConsistent) }
 
-  /// Does the same, and waits until that call returns. The function itself must not call this.
+  /// As ``end()``, and waits until a call that is under way returns. The function itself must not
+  /// call this.
   func stop() {
     end()
     while isRunning.load(ordering: .sequentiallyConsistent) { Sleep.nanoseconds(1_000_000) }

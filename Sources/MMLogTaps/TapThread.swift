@@ -202,7 +202,7 @@ final class TapThread: RecordTap, @unchecked Sendable {
       case .missing(let count):
         work.missing += count
         work.missed += count
-        // This is reported before the records that follow.
+        // To be reported before the records that follow.
         return true
       case .batch(let batch): begin(batch)
       }

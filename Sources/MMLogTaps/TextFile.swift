@@ -122,7 +122,7 @@ public struct TextFile: LogTap.Output {
   private mutating func append(_ bytes: [UInt8]) throws {
     guard let open else { return }
     let bytes = isCut ? [UInt8(ascii: "\n")] + bytes : bytes
-    // This stays true if the write fails: some of the bytes may be in the file.
+    // Stays true if the write fails: some of the bytes may be in the file.
     isCut = true
     try bytes.span.bytes.withUnsafeBytes { (bytes) throws(SystemError) in
       try open.file.writeFully(bytes)
@@ -137,7 +137,7 @@ public struct TextFile: LogTap.Output {
     if let problem {
       throw LogError(.invalidConfiguration, "TextFile cannot write: \(problem)", path: path)
     }
-    // This checks the path: the directory may have been moved away, too.
+    // By the path: the directory may have been moved away, too.
     if let open {
       let named = try? File.status(ofPath: path)
       if let named, open.isInPlace(named) { open.size = named.size } else { self.open = nil }

@@ -110,7 +110,7 @@ static inline uint64_t mmlog_crc32c_skip(uint64_t crc, uint32_t constant) { retu
 #define MMLOG_CRC32C_SKIPS 64u
 extern uint32_t mmlog_crc32c_skips[MMLOG_CRC32C_SKIPS];
 
-// The constant for so many words; 0 if there is none.
+// The constant for `words` words; 0 if there is none.
 static inline uint32_t mmlog_crc32c_skip_of(size_t words) {
   return words < MMLOG_CRC32C_SKIPS ? mmlog_crc32c_skips[words] : 0;
 }

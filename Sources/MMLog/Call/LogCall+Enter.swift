@@ -71,7 +71,7 @@ extension Logger {
   @inlinable @inline(__always)
   func enter(at place: StatementPlace) -> Bool { label.enter(context, place) }
 
-  /// The same for a place that is known at run time only.
+  /// As ``enter(at:)``, for a place that is known at run time only.
   @inline(never)
   func enter(_ level: Level, file: String, _ line: UInt32, _ ownLevel: Level?) -> Bool {
     let label = shared
@@ -96,7 +96,7 @@ extension Logger {
   @usableFromInline @inline(never)
   func enter(_ level: Level) -> Bool { findWriter(level, shared) }
 
-  /// The same for the end of a span, which is recorded whatever the level is by now.
+  /// As ``enter(_:)``, for the end of a span, which is recorded whatever the level is by now.
   @usableFromInline @inline(never)
   func enter(ofEnd level: Level) -> Bool { findWriter(level, shared, isEnd: true) }
 
@@ -275,7 +275,7 @@ extension Session {
     unmanaged(of: block)?.takeUnretainedValue()
   }
 
-  /// The same for callers that count no references: a session is never deallocated.
+  /// As ``of(_:)``, for callers that count no references: a session is never deallocated.
   @inline(__always)
   static func unmanaged(of block: ThreadBlock) -> Unmanaged<Session>? {
     mmlog_load_session(block).map { Unmanaged.fromOpaque($0) }

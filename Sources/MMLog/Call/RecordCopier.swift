@@ -13,7 +13,7 @@ struct RecordCopier {
 
   init(_ record: UnfinishedRecord) { self.record = record }
 
-  /// The same, for a segment in which each record has to name its thread.
+  /// Returns a copier for a segment in which each record has to name its thread.
   func naming(_ thread: ThreadBlock) -> RecordCopier {
     var copy = self
     copy.threadWord = UInt64(thread.pointee.ordinal) | UInt64(thread.pointee.thread_id) << 32

@@ -57,7 +57,7 @@ extension RecordCursor {
     if !writer.keep(bytes: key, type) { appendPair(key: key, type) }
   }
 
-  /// The same without keeping the key.
+  /// As ``append(key:_:)``, without keeping the key.
   private mutating func appendPair(key: UnsafeRawBufferPointer, _ type: ValueType) {
     if writer.pointee.keys_size != MMLOG_NO_KEYS { insertKeys() }
     append(key, reserving: 0)
@@ -71,7 +71,7 @@ extension RecordCursor {
     return RecordCursor(putDownIn: writer, checksum: writer.endUnusualMetadata())
   }
 
-  /// The same where there is no key set.
+  /// As ``endingMetadata()``, where there is no key set.
   fileprivate func endingPairs() -> RecordCursor {
     var cursor = self
     if writer.pointee.keys_size != MMLOG_NO_KEYS {
@@ -287,7 +287,7 @@ extension UnsafeMutablePointer<mmlog_writer> {
     Int((UInt(bitPattern: end) &- UInt(bitPattern: start)) / UInt(wordSize))
   }
 
-  /// The same if no check was passed on, or the key set is not at hand.
+  /// As ``endMetadata(_:)``, if no check was passed on, or the key set is not at hand.
   @inline(never)
   fileprivate func endUnusualMetadata() -> UInt64 {
     var cursor = RecordCursor(putDownIn: self)

@@ -118,7 +118,7 @@ public struct RecordCursor {
     append(padded: bytes.baseAddress, count)
   }
 
-  /// The same, outlined: it would be the largest part of a log statement.
+  /// As ``append(_:reserving:)``, outlined: it would be the largest part of a log statement.
   @inlinable @inline(__always)
   mutating func append(outlined bytes: UnsafeRawBufferPointer, reserving reserve: Int) {
     move(to: writer.append(bytes, reserve, next, checksum))

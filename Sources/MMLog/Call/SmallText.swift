@@ -85,7 +85,7 @@ package struct TextWords {
       return UnsafeRawBufferPointer(start: address, count: Int(words.0 & Self.countMask))
     }
 
-    /// The same if there are 9 to 32 bytes, which one comparison tells.
+    /// As ``bytes``, if there are 9 to 32 of them, which one comparison tells.
     @inline(__always)
     var someBytes: UnsafeRawBufferPointer? {
       let above = (words.0 & (Self.isTailAllocated | Self.countMask)) &- (Self.isTailAllocated | 9)
@@ -133,7 +133,7 @@ extension RecordCursor {
     if text.count > wordSize { append(text.words.1) }
   }
 
-  /// The same if there is no room for the text, or none for `reserve` bytes behind it.
+  /// As ``append(_:)``, if there is no room for the text, or for `reserve` bytes behind it.
   @inline(never)
   func appending(_ text: SmallText, reserving reserve: Int) -> RecordCursor {
     let beside = 16 &+ reserve

@@ -31,7 +31,7 @@ extension LogCall {
     return true
   }
 
-  /// The same where the context is not ready for the writer's session.
+  /// As `bind`, where the context is not ready for the writer's session.
   @inline(never)
   private static func bindOther(
     _ writer: UnsafeMutablePointer<mmlog_writer>, _ first: Context, _ second: Context?,
@@ -132,12 +132,12 @@ extension WriterSpace {
     return writer.pointee.context != nil && writer.pointee.context_label & cut != 0
   }
 
-  /// The size of a context of so many words, in bytes.
+  /// The size of a context of `words` words, in bytes.
   static func size(ofContext words: Int) -> Int {
     MemoryLayout<mmlog_context>.stride + words * wordSize
   }
 
-  /// Makes room for a context of so many words; nil if there is no memory.
+  /// Makes room for a context of `count` words; nil if there is no memory.
   static func reserveContext(
     _ writer: UnsafeMutablePointer<mmlog_writer>, _ count: Int
   ) -> UnsafeMutablePointer<mmlog_context>? {

@@ -267,7 +267,7 @@ struct Handoff: ~Copyable {
     return !overflow && time / nanosecondsOfPiece > size / pieceSize
   }
 
-  /// Records come slowly if each piece of so many bytes takes so much time, or more.
+  /// Records come slowly if 64 KiB of them take 250 ms or more.
   private static let (pieceSize, nanosecondsOfPiece) = (64 << 10, 250_000_000 as Int64)
 
   /// The empty ones of runs that are in the order of their generations, and so the oldest first:

@@ -216,7 +216,7 @@ final class LabelTable: @unchecked Sendable {
     lock.withLock { setGatesLocked(gate) }
   }
 
-  /// Does the same for a caller that has the lock, as in a fork's child.
+  /// As ``setGates(_:)``, for a caller that has the lock, as in a fork's child.
   func setGatesLocked(_ gate: UnsafeRawPointer?) {
     for label in labels { setGate(of: label.state, gate) }
   }

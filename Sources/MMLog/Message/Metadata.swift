@@ -314,7 +314,7 @@ extension UnsafeMutablePointer<mmlog_writer> {
     UnsafeMutableRawPointer(next + 6) + count <= UnsafeMutableRawPointer(pointee.limit)
   }
 
-  /// The same for bytes, if they need not be cut.
+  /// Whether there is room for bytes that need not be cut, and for what follows them.
   @inline(__always)
   private func hasRoom(for bytes: UnsafeRawBufferPointer) -> Bool {
     bytes.count <= RecordLayout.longestValue && hasRoom(forBytes: bytes.count)

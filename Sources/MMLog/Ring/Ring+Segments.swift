@@ -170,7 +170,7 @@ extension Ring {
   /// How many segments fill a frame.
   var segmentsPerFrame: Int { (frameSize + geometry.segmentSize - 1) / geometry.segmentSize }
 
-  /// Whether so many segments are sealed that they fill a frame. Also true if threads may soon need
+  /// Whether enough segments are sealed to fill a frame. Also true if threads may soon need
   /// segments: then even a small frame is worth writing.
   var hasFullFrame: Bool {
     pool.sealedCount >= segmentsPerFrame || pool.waitingShare(with: 0) > 0.5

@@ -59,7 +59,7 @@ final class Session: Sendable {
     Self.isOpen(gate, to: label)
   }
 
-  /// The same for the session with this gate.
+  /// Whether the session with this gate accepts records of a label.
   static func isOpen(_ gate: UnsafeRawPointer, to label: UnsafeMutablePointer<mmlog_label>) -> Bool
   {
     UInt(bitPattern: mmlog_load_gate(label)) & ~15 == UInt(bitPattern: gate)

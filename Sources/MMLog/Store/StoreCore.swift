@@ -243,7 +243,7 @@ final class StoreCore: @unchecked Sendable {
     try lock.withLock { () throws(LogError) in try lockedBegun() }
   }
 
-  /// The same. The caller has the lock, so that no first log call comes in between.
+  /// As ``begunSession()``, for a caller that has the lock: no first log call comes in between.
   private func lockedBegun() throws(LogError) -> Open? {
     if isClosed { throw Self.closedError }
     return open

@@ -212,7 +212,7 @@ final class UploadQueue: Sendable {
           return state.retries[name] == nil && !(isLocked && state.isLocked)
         }
         if isNews { events.send(.notUploaded(archive: archive, error: error)) }
-        // Each other archive would wait as long.
+        // The lock would also delay every other archive.
         if isLocked { return nil }
       }
     }
