@@ -244,7 +244,13 @@ extension LogStore {
   /// Deletes those of these archives that are still marked as uploaded, and are not pinned.
   /// Archives of a session that has not been recovered yet stay until it is.
   ///
+  /// Blocks the thread while another process works on the directory, ten seconds at most.
+  ///
   /// - Returns: The archives that were deleted.
+  /// - Throws: ``LogError``: `timedOut`, or that the system refuses something. If one archive
+  ///   cannot be deleted, the others are deleted all the same, and
+  ///   ``Event/deleted(archive:rule:)`` reports each of them.
+  /// - Complexity: O(archives in the list, and files in the directory).
   @discardableResult
   public func removeUploaded(_ archives: [ArchiveInfo]) throws(LogError) -> [ArchiveInfo] {
     try core.maintenance.remove(archives) { $0.state.isUploaded && !$0.state.isPinned }
@@ -253,7 +259,11 @@ extension LogStore {
   /// Deletes all archives of this store's name in its directory, except those that are pinned,
   /// those that are being written, and those of a session that has not been recovered yet.
   ///
+  /// Blocks the thread while another process works on the directory, ten seconds at most.
+  ///
   /// - Returns: The archives that were deleted.
+  /// - Throws: As ``removeUploaded(_:)``.
+  /// - Complexity: O(files in the directory).
   @discardableResult
   public func removeAll() throws(LogError) -> [ArchiveInfo] {
     try core.maintenance.remove(archives()) { $0.isSealed && !$0.state.isPinned }

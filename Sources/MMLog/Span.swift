@@ -265,6 +265,8 @@ extension Logger {
   /// Records when an asynchronous `body` begins and ends. `body` may wait, and go on on another
   /// thread. It runs in the caller's isolation, which `isolation` says; leave the default. All else
   /// is as in the form for closures that do not wait.
+  ///
+  /// - Throws: What `body` throws.
   @export(implementation)
   public func span<Result, Failure: Error>(
     _ message: @autoclosure () -> LogLiteral, metadata: @autoclosure () -> Metadata? = nil,

@@ -34,6 +34,8 @@
     public init(_ log: HTTPLog) { self.log = log }
 
     /// Records a request. Called by Hummingbird.
+    ///
+    /// - Throws: What `next` throws.
     public func handle(
       _ request: Request, context: Context,
       next: (Request, Context) async throws -> Response

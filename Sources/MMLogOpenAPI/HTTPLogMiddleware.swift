@@ -30,6 +30,8 @@
     public init(_ log: HTTPLog) { self.log = log }
 
     /// Records an operation of a client. Called by the runtime.
+    ///
+    /// - Throws: What `next` throws.
     public func intercept(
       _ request: HTTPRequest, body: HTTPBody?, baseURL: URL, operationID: String,
       next: @Sendable (HTTPRequest, HTTPBody?, URL) async throws -> (HTTPResponse, HTTPBody?)
@@ -40,6 +42,8 @@
     }
 
     /// Records an operation of a server. Called by the runtime.
+    ///
+    /// - Throws: What `next` throws.
     public func intercept(
       _ request: HTTPRequest, body: HTTPBody?, metadata: ServerRequestMetadata,
       operationID: String,

@@ -35,6 +35,8 @@ public struct Console: LogTap.Output {
   }
 
   /// Writes lines: write(2).
+  ///
+  /// - Throws: The system's error. A part of the lines may be written, and comes again.
   public mutating func write(_ records: ArraySlice<LogReader.Record>) throws -> Int {
     let (bytes, count) = writer.lines(of: records)
     try write(bytes)
@@ -42,6 +44,8 @@ public struct Console: LogTap.Output {
   }
 
   /// Writes a line that says how many records are missing.
+  ///
+  /// - Throws: As for records.
   public mutating func write(missing count: UInt64) throws {
     try write(Array(format.notice(LogTap.notice(ofMissing: count)).utf8))
   }

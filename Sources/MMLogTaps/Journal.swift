@@ -48,6 +48,9 @@ public struct Journal: LogTap.Output {
   }
 
   /// Sends the first record: sendmsg(2).
+  ///
+  /// - Throws: The system's error of connecting or sending. The journal has nothing of the record
+  ///   then.
   public mutating func write(_ records: ArraySlice<LogReader.Record>) throws -> Int {
     guard let record = records.first else { return 0 }
     storeName = record.session.identity.storeName
@@ -56,6 +59,8 @@ public struct Journal: LogTap.Output {
   }
 
   /// Sends an entry that says how many records are missing.
+  ///
+  /// - Throws: As for records.
   public mutating func write(missing count: UInt64) throws {
     var entry = JournalEntry()
     entry.append("MESSAGE", LogTap.notice(ofMissing: count))

@@ -87,6 +87,9 @@ public struct Syslog: LogTap.Output {
   }
 
   /// Sends the first record: send(2).
+  ///
+  /// - Throws: The system's error of connecting or sending. A part of the message may have gone
+  ///   into a stream; the next try begins a new connection.
   public mutating func write(_ records: ArraySlice<LogReader.Record>) throws -> Int {
     guard let record = records.first else { return 0 }
     let identity = record.session.identity
@@ -101,6 +104,8 @@ public struct Syslog: LogTap.Output {
   }
 
   /// Sends a message that says how many records are missing.
+  ///
+  /// - Throws: As for records.
   public mutating func write(missing count: UInt64) throws {
     var message = message(.warning, .now, id: "")
     message.body = Array(LogTap.notice(ofMissing: count).utf8)

@@ -105,6 +105,9 @@ public struct TextFile: LogTap.Output {
   }
 
   /// Appends lines: write(2).
+  ///
+  /// - Throws: The system's error of opening or writing the file. A part of the lines may be in the
+  ///   file, and comes again on a line of its own.
   public mutating func write(_ records: ArraySlice<LogReader.Record>) throws -> Int {
     try prepare()
     let room = rotation.size.map { max(1, $0 - (open?.size ?? 0)) } ?? .max
@@ -114,6 +117,8 @@ public struct TextFile: LogTap.Output {
   }
 
   /// Appends a line that says how many records are missing.
+  ///
+  /// - Throws: As for records.
   public mutating func write(missing count: UInt64) throws {
     try prepare()
     try append(Array(format.notice(LogTap.notice(ofMissing: count)).utf8))

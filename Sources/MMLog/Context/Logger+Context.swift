@@ -69,6 +69,8 @@ public func withLogFields<Result: ~Copyable, Failure: Error>(
 
 /// Does the same for an asynchronous `body`, which may wait, and go on on another thread. `body`
 /// runs in the caller's isolation, which `isolation` says; leave the default.
+///
+/// - Throws: What `body` throws.
 public func withLogFields<Result, Failure: Error>(
   _ fields: Logger.Metadata = [:], span: Logger.Span? = nil, trace: TraceContext? = nil,
   isolation: isolated (any Actor)? = #isolation,

@@ -4,7 +4,7 @@ import Synchronization
 /// An archive to be handed on, given to one uploader: see ``LogStore/pendingArchives``.
 ///
 /// The archive is leased to whoever has this object. When the last reference goes away, an archive
-/// that was neither marked nor released is released.
+/// that was neither marked nor released is released. Any thread.
 public final class PendingArchive: Sendable {
   /// What is known of the archive. It does not change while the lease lasts.
   public let info: ArchiveInfo
@@ -20,8 +20,9 @@ public final class PendingArchive: Sendable {
 
   deinit { release() }
 
-  /// Sends the archive, and then marks it as uploaded. If that fails, the archive is released, and
-  /// ``LogStore/Event/notUploaded(archive:error:)`` says why. A failure ends no loop.
+  /// Sends the archive, and then marks it as uploaded. If `send` or the mark throws, the archive is
+  /// released, and ``LogStore/Event/notUploaded(archive:error:)`` has the error. A failure ends no
+  /// loop.
   ///
   /// - Parameters:
   ///   - isolation: Where `send` runs. Default: where the caller runs.
