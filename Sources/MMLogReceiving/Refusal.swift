@@ -56,4 +56,18 @@ package struct Refusal: Error, Sendable {
     }
     path = error.path
   }
+
+  /// Makes the refusal for any error: the same if it is one. The client is not told the path.
+  init(_ error: any Error) {
+    let cause: any Error = (error as? LogError)?.cause as? SystemError ?? error
+    switch cause {
+    case let refusal as Refusal: self = refusal
+    case let error as SystemError: self.init(error)
+    default:
+      self.init(
+        .internalServerError, "The receiver cannot store the archive. Its log says where.",
+        retryAfter: 60)
+      path = (error as? LogError)?.path
+    }
+  }
 }

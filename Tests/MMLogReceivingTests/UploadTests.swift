@@ -641,7 +641,10 @@ import Testing
   #if DEBUG
     @Test("whatever the system refuses, the client is told, and the archive can be sent again")
     func faults() throws {
-      for call in [SystemCall.pwrite, .fsync, .renameat, .mkdirat, .openat, .pread, .ftruncate] {
+      let calls: [SystemCall] = [
+        .pwrite, .fsync, .renameat, .mkdirat, .openat, .pread, .ftruncate, .fstatvfs,
+      ]
+      for call in calls {
         for number in 0..<4 {
           let sending = try Sending()
           let path = sending.folder.path
@@ -660,6 +663,22 @@ import Testing
           #expect(sending.files == ["orders/tokyo/\(name)"], "\(call) \(number)")
         }
       }
+    }
+
+    @Test("what the system refuses while what is stored is counted, the client is told")
+    func faultOfCounting() throws {
+      let path = TemporaryDirectory()
+      let host = path("received/orders/tokyo")
+      do { try Sending(at: path("received")).send(archive[...], as: "x") }
+      let sending = try Sending(at: path("received")) { $0.total = 1 << 30 }
+      ForcedFault.force(.openat, errno: EIO, under: host)
+      defer { ForcedFault.clear(under: host) }
+      let next = TestLog.sealed(session: 2)
+      let refused = refusal { try sending.send(next[...], as: "y") }
+      #expect(refused?.status == .internalServerError && refused?.retryAfter != nil)
+      #expect(refused?.path?.hasPrefix(host) == true)
+      #expect(refused?.sentence.contains(path.path) == false)
+      #expect(try sending.send(next[...], as: "y").outcome == .stored)
     }
 
     @Test("that an archive is there is said only when it and its folders are on the disk")

@@ -129,8 +129,7 @@ package final class ReceivedArchives: @unchecked Sendable {
       return .upload(try Upload(upload, of: client, request, in: self))
     } catch {
       release(upload)
-      throw error as? Refusal ?? (error as? SystemError).map { Refusal($0) }
-        ?? Refusal(.internalServerError, "\(error)")
+      throw Refusal(error)
     }
   }
 
@@ -234,7 +233,7 @@ package final class ReceivedArchives: @unchecked Sendable {
       try countStored(for: size, upload, client)
       try withUsage { usage in try claim(size, upload, client, &usage) }
     } catch {
-      throw error as? Refusal ?? Refusal(.internalServerError, "\(error)")
+      throw Refusal(error)
     }
   }
 

@@ -56,7 +56,7 @@ package final class Upload {
     try file.truncate(to: start)
     // While the client sends the rest, it would be too slow for the limit of time.
     do { try walk.advance(file, to: start) } catch {
-      refusal = Self.refusal(error)
+      refusal = Refusal(error)
     }
   }
 
@@ -123,15 +123,7 @@ package final class Upload {
   /// Runs `body`, and keeps why it failed.
   private func refuse(_ body: () throws -> Void) {
     do { try body() } catch {
-      refusal = refusal ?? Self.refusal(error)
-    }
-  }
-
-  private static func refusal(_ error: any Error) -> Refusal {
-    switch error {
-    case let refusal as Refusal: refusal
-    case let error as SystemError: Refusal(error)
-    default: Refusal(.internalServerError, "\(error)")
+      refusal = refusal ?? Refusal(error)
     }
   }
 
@@ -168,8 +160,9 @@ package final class Upload {
       }
       return try archives.checking.withLock { try store() }
     } catch {
-      refusal = Self.refusal(error)
-      throw Self.refusal(error)
+      let refusal = Refusal(error)
+      self.refusal = refusal
+      throw refusal
     }
   }
 
