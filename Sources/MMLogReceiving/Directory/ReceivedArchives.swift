@@ -206,7 +206,7 @@ package final class ReceivedArchives: @unchecked Sendable {
         usage.unfinished[upload]?.isActive = false
         usage.unfinished[upload]?.claimed = size
         usage.unfinished[upload]?.written = size
-        usage.unfinished[upload]?.spared = 0
+        usage.unfinished[upload]?.earlierSize = 0
         if let walked { usage.unfinished[upload]?.walked = walked }
       }
     }

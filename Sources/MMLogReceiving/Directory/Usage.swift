@@ -10,7 +10,7 @@ struct Usage {
     /// How many of its bytes are there.
     var written: Int
     /// The size of an earlier upload that stays until this one is known to be better.
-    var spared = 0
+    var earlierSize = 0
     /// Whether a request is sending it.
     var isActive = true
     /// The walk through so many bytes that are there; nil: they are to be walked through anew.
@@ -65,7 +65,7 @@ struct Usage {
     return unfinished.reduce(stored) { sum, upload in
       guard own(upload.value.client) else { return sum }
       let promised = upload.key == name ? 0 : max(upload.value.claimed, upload.value.written)
-      return sum + upload.value.spared + promised
+      return sum + upload.value.earlierSize + promised
     }
   }
 

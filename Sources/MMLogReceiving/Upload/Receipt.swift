@@ -11,11 +11,11 @@ package struct Receipt: Equatable, Sendable {
     case incomplete
   }
 
-  package let outcome: Outcome
+  package var outcome: Outcome
   /// The archive's path in the receiver's directory; empty if it is not stored yet.
   package var path = ""
   /// How many bytes the receiver has.
-  package let size: Int
+  package var size: Int
   /// The CRC32C of the whole archive; 0 if the receiver does not have all of it yet.
   package var checksum: UInt32 = 0
   /// How many records the archive has, if it was checked now.

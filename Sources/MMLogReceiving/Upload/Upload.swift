@@ -21,7 +21,7 @@ package final class Upload {
   private var size: Int
   /// How many bytes there are of an earlier upload that this request does not go on with. The
   /// earlier upload stays, in a file of its own, until this one is known to be better.
-  private var spared: Int?
+  private var earlierSize: Int?
   /// How much has come with this request.
   private var received = 0
   private var walk: ArchiveWalk
@@ -40,19 +40,19 @@ package final class Upload {
         "\(found) bytes of the archive are here, and the request goes on at \(start). Go on at "
           + "\(found).", offset: found)
     }
-    // This comes before anything of the existing upload is changed.
-    let spared = start == 0 && found > 0 ? found : nil
+    // The start is checked before anything of the existing upload is changed.
+    let earlierSize = start == 0 && found > 0 ? found : nil
     archives.withUsage {
       $0.unfinished[name]?.written = start
-      $0.unfinished[name]?.spared = spared ?? 0
+      $0.unfinished[name]?.earlierSize = earlierSize ?? 0
     }
     try archives.claim(request.archiveSize ?? start, for: name, of: client)
     (self.archives, self.name, self.client, self.request) = (archives, name, client, request)
     // With many parts, walking through all that is there for each of them would take for ever.
     let known = archives.withUsage { $0.takeWalk(of: name, to: start) }
-    (size, walk) = (start, (spared == nil ? known : nil) ?? ArchiveWalk(name))
-    self.spared = spared
-    file = try archives.openFile(of: spared == nil ? name : Self.apartName(name))
+    (size, walk) = (start, (earlierSize == nil ? known : nil) ?? ArchiveWalk(name))
+    self.earlierSize = earlierSize
+    file = try archives.openFile(of: earlierSize == nil ? name : Self.apartName(name))
     try file.truncate(to: start)
     // While the client sends the rest, it would be too slow for the limit of time.
     do { try walk.advance(file, to: start) } catch {
@@ -66,17 +66,17 @@ package final class Upload {
   private static func apartName(_ name: String) -> String { name + apartSuffix }
 
   /// Replaces the earlier upload with this one.
-  private func replaceSpared() throws(SystemError) {
-    if spared == nil { return }
+  private func replaceEarlier() throws(SystemError) {
+    if earlierSize == nil { return }
     try archives.uploads.rename(Self.apartName(name), to: name)
-    spared = nil
+    earlierSize = nil
   }
 
   /// Removes this upload, and keeps the earlier one.
   private func removeApart() {
-    if spared == nil { return }
+    if earlierSize == nil { return }
     try? archives.uploads.remove(Self.apartName(name))
-    spared = nil
+    earlierSize = nil
   }
 
   private func noteSize() {
@@ -135,14 +135,14 @@ package final class Upload {
     if isEnded { return }
     isEnded = true
     let isWrong = refusal?.isFinal == true
-    if let spared, isWrong || size < spared {
+    if let earlierSize, isWrong || size < earlierSize {
       removeApart()
       archives.release(name)
     } else if isWrong {
       archives.discard(name)
     } else {
-      try? replaceSpared()
-      archives.release(name, refusal == nil && spared == nil ? (walk, size) : nil)
+      try? replaceEarlier()
+      archives.release(name, refusal == nil && earlierSize == nil ? (walk, size) : nil)
     }
   }
 
@@ -155,7 +155,7 @@ package final class Upload {
         throw Refusal(.badRequest, "Fewer bytes came than the request says.", offset: size)
       }
       if request.range?.isLast == false {
-        try replaceSpared()
+        try replaceEarlier()
         return Receipt(outcome: .incomplete, size: size)
       }
       return try archives.checking.withLock { try store() }
@@ -168,13 +168,7 @@ package final class Upload {
 
   private func store() throws -> Receipt {
     let checksum = ~(try file.checksumState(of: 0..<size))
-    if let said = request.checksum, said != checksum {
-      throw Refusal(
-        .badRequest,
-        "The archive is not stored, because its CRC32C is \(ArchiveChecksum.base64(checksum)), and "
-          + "the request says \(ArchiveChecksum.base64(said)): it was damaged on its way. Send it "
-          + "again.")
-    }
+    try checkSentChecksum(checksum)
     // A request that resumes an upload may have brought no bytes: then nothing was checked yet.
     try walk.advance(file, to: size)
     let recordCount = try check()
@@ -183,45 +177,59 @@ package final class Upload {
     let folder = try archives.openFolder(place)
     var receipt = Receipt(
       outcome: .stored, path: place.path, size: size, checksum: checksum, recordCount: recordCount)
-    var state: ArchiveInfo.State?
-    var lock: LockedFile?
     if let old = try Self.open(place.fileName, in: folder) {
-      guard let outcome = try outcome(besides: old) else {
-        throw Refusal(
-          .conflict,
-          "The archive is not stored, because another one of the same session and number is stored "
-            + "as \(place.path), and they differ. The stored one stays.")
-      }
-      if outcome == .unchanged {
-        try archives.makeSafe(old, at: place.path)
-        removeApart()
-        archives.discard(name)
-        isEnded = true
-        return Receipt(
-          outcome: outcome, path: place.path, size: try old.status().size,
-          checksum: ~(try old.checksumState(of: 0..<(try old.status().size))),
-          recordCount: recordCount)
-      }
-      receipt = Receipt(
-        outcome: outcome, path: place.path, size: size, checksum: checksum,
-        recordCount: recordCount)
-      // This syncs the bytes before it takes the lock: that may take long, and others wait for the
-      // lock.
-      try file.sync()
-      lock = try Self.lock(folder)
-      guard try folder.status(of: place.fileName)?.identity == old.status().identity else {
-        throw Refusal(
-          .serviceUnavailable,
-          "The stored archive has just been changed or removed. Send the archive again.",
-          retryAfter: 5)
-      }
-      // A pin also holds for the longer archive; a mark of an upload does not.
-      var known = try ArchiveInfo.State(of: old, name: place.fileName, in: folder)
-      (known.uploaded, known.receipt, known.lease) = (nil, nil, nil)
-      state = known
+      try replace(old, at: place, in: folder, &receipt)
+    } else {
+      try publish(place, nil, in: folder)
     }
-    try withExtendedLifetime(lock) { (_) in try publish(place, state, in: folder) }
     return receipt
+  }
+
+  private func checkSentChecksum(_ checksum: UInt32) throws(Refusal) {
+    if let said = request.checksum, said != checksum {
+      throw Refusal(
+        .badRequest,
+        "The archive is not stored, because its CRC32C is \(ArchiveChecksum.base64(checksum)), and "
+          + "the request says \(ArchiveChecksum.base64(said)): it was damaged on its way. Send it "
+          + "again.")
+    }
+  }
+
+  /// Stores the archive in the place of the one that is stored, if it goes on where that one ended.
+  private func replace(
+    _ old: borrowing File, at place: ArchivePlace, in folder: borrowing Directory,
+    _ receipt: inout Receipt
+  ) throws {
+    guard let outcome = try outcome(besides: old) else {
+      throw Refusal(
+        .conflict,
+        "The archive is not stored, because another one of the same session and number is stored "
+          + "as \(place.path), and they differ. The stored one stays.")
+    }
+    receipt.outcome = outcome
+    if outcome == .unchanged {
+      try archives.makeSafe(old, at: place.path)
+      removeApart()
+      archives.discard(name)
+      isEnded = true
+      receipt.size = try old.status().size
+      receipt.checksum = ~(try old.checksumState(of: 0..<receipt.size))
+      return
+    }
+    // This syncs the bytes before it takes the lock: that may take long, and others wait for the
+    // lock.
+    try file.sync()
+    let lock = try Self.lock(folder)
+    guard try folder.status(of: place.fileName)?.identity == old.status().identity else {
+      throw Refusal(
+        .serviceUnavailable,
+        "The stored archive has just been changed or removed. Send the archive again.",
+        retryAfter: 5)
+    }
+    // A pin also holds for the longer archive; a mark of an upload does not.
+    var known = try ArchiveInfo.State(of: old, name: place.fileName, in: folder)
+    (known.uploaded, known.receipt, known.lease) = (nil, nil, nil)
+    try withExtendedLifetime(lock) { (_) in try publish(place, known, in: folder) }
   }
 
   /// Locks the folder of a stored archive: nobody notes anything about the archive, changes it, or
@@ -266,10 +274,10 @@ package final class Upload {
     _ = state.set(client, for: ReceivedArchives.clientAttribute)
     try state.store(of: file, name: place.fileName, in: folder)
     try file.sync()
-    let source = spared == nil ? name : Self.apartName(name)
+    let source = earlierSize == nil ? name : Self.apartName(name)
     try archives.uploads.rename(source, to: place.fileName, in: folder)
-    if spared != nil { try? archives.uploads.remove(name) }
-    (spared, isEnded) = (nil, true)
+    if earlierSize != nil { try? archives.uploads.remove(name) }
+    (earlierSize, isEnded) = (nil, true)
     archives.withUsage { usage in
       usage.unfinished[name] = nil
       usage.add(size, of: client)
