@@ -92,18 +92,18 @@ import Testing
 
   @Test("that a broker refuses this client counts until one takes a message, and then of all alone")
   func refusalsOfOneBroker() {
-    let complaints = Complaints()
-    complaints.note(RD_KAFKA_RESP_ERR__SSL, "broker 1: handshake failed")
-    #expect(complaints.isRefusal)
-    complaints.noteDelivery()
-    #expect(!complaints.isRefusal && complaints.last == nil)
+    let errors = BrokerErrors()
+    errors.note(RD_KAFKA_RESP_ERR__SSL, "broker 1: handshake failed")
+    #expect(errors.isRefusal)
+    errors.noteDelivery()
+    #expect(!errors.isRefusal && errors.last == nil)
     // First, broker 1 is restarted, and then all brokers are.
-    complaints.note(RD_KAFKA_RESP_ERR__SSL, "broker 1: handshake failed")
-    #expect(!complaints.isRefusal)
-    complaints.note(RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN, "2/2 brokers are down")
-    #expect(complaints.isRefusal && complaints.last == "broker 1: handshake failed")
-    complaints.forget()
-    #expect(!complaints.isRefusal && complaints.last == nil)
+    errors.note(RD_KAFKA_RESP_ERR__SSL, "broker 1: handshake failed")
+    #expect(!errors.isRefusal)
+    errors.note(RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN, "2/2 brokers are down")
+    #expect(errors.isRefusal && errors.last == "broker 1: handshake failed")
+    errors.forget()
+    #expect(!errors.isRefusal && errors.last == nil)
   }
 
   @Test("what a broker refuses of many records is not put aside before it is alone")

@@ -5,65 +5,39 @@ import MMLogSystem
 /// A producer of librdkafka with one topic.
 ///
 /// Proof of `@unchecked Sendable`: librdkafka's handle may be used by any thread, and a batch's
-/// deliveries are noted by the thread that sends it.
+/// reports are written by the thread that sends it.
 final class KafkaProducer: @unchecked Sendable {
   private let handle: OpaquePointer
   private let configuration: KafkaDestination.Configuration
 
   /// What librdkafka has reported about brokers; it does so before it gives up a message.
-  private let complaints = Complaints()
+  private let brokerErrors = BrokerErrors()
 
   /// - Throws: ``DeliveryError/blocked(_:)`` for a property that librdkafka does not take.
   init(_ configuration: KafkaDestination.Configuration) throws {
     self.configuration = configuration
-    let properties = rd_kafka_conf_new()
-    var error = [CChar](repeating: 0, count: 512)
-    func set(_ name: String, _ value: String, shown: String? = nil) throws {
-      guard rd_kafka_conf_set(properties, name, value, &error, error.count) == RD_KAFKA_CONF_OK
-      else {
-        let words = shown ?? Self.text(error)
-        rd_kafka_conf_destroy(properties)
-        throw DeliveryError.blocked("the property '\(name)' of librdkafka: \(words)")
-      }
-    }
-    try set("bootstrap.servers", configuration.brokers)
-    try set("client.id", "mmlog-ship")
-    try set("enable.idempotence", "true")
+    let properties = KafkaProperties()
+    try properties.set("bootstrap.servers", configuration.brokers)
+    try properties.set("client.id", "mmlog-ship")
+    try properties.set("enable.idempotence", "true")
     // Java's clients use this partitioner: then all clients put the same key into the same
     // partition.
-    try set("partitioner", "murmur2_random")
-    try set("linger.ms", "5")
-    try set("compression.codec", "lz4")
-    try set("message.timeout.ms", "\(max(1000, configuration.timeout.nanoseconds / 1_000_000))")
-    try set("queue.buffering.max.messages", "1000000")
-    try set("log_level", "2")
-    for (name, value) in configuration.properties { try set(name, value) }
+    try properties.set("partitioner", "murmur2_random")
+    try properties.set("linger.ms", "5")
+    try properties.set("compression.codec", "lz4")
+    let timeout = max(1000, configuration.timeout.nanoseconds / 1_000_000)
+    try properties.set("message.timeout.ms", "\(timeout)")
+    try properties.set("queue.buffering.max.messages", "1000000")
+    try properties.set("log_level", "2")
+    for (name, value) in configuration.properties { try properties.set(name, value) }
     for (name, secret) in configuration.secrets {
       let value: String
-      do { value = try secret.read() } catch {
-        rd_kafka_conf_destroy(properties)
-        throw DeliveryError.blocked("\(error)")
-      }
-      complaints.secrets.append(value)
-      try set(name, value, shown: "librdkafka does not take what '\(secret)' has")
+      do { value = try secret.read() } catch { throw DeliveryError.blocked("\(error)") }
+      brokerErrors.secrets.append(value)
+      try properties.set(name, value, shown: "librdkafka does not take what '\(secret)' has")
     }
-    rd_kafka_conf_set_opaque(properties, Unmanaged.passUnretained(complaints).toOpaque())
-    rd_kafka_conf_set_error_cb(properties) { _, code, reason, context in
-      guard let reason, let context else { return }
-      Unmanaged<Complaints>.fromOpaque(context).takeUnretainedValue()
-        .note(rd_kafka_resp_err_t(code), String(cString: reason))
-    }
-    rd_kafka_conf_set_dr_msg_cb(properties) { _, message, complaints in
-      guard let message, let context = message.pointee._private else { return }
-      Unmanaged<Delivery>.fromOpaque(context).takeUnretainedValue().note(message.pointee.err)
-      guard message.pointee.err == RD_KAFKA_RESP_ERR_NO_ERROR, let complaints else { return }
-      Unmanaged<Complaints>.fromOpaque(complaints).takeUnretainedValue().noteDelivery()
-    }
-    guard let handle = rd_kafka_new(RD_KAFKA_PRODUCER, properties, &error, error.count) else {
-      rd_kafka_conf_destroy(properties)
-      throw DeliveryError.blocked("librdkafka: \(Self.text(error))")
-    }
-    self.handle = handle
+    properties.report(to: brokerErrors)
+    handle = try properties.makeProducer()
   }
 
   deinit {
@@ -79,25 +53,25 @@ final class KafkaProducer: @unchecked Sendable {
   func send(
     _ messages: [KafkaMessage], isCanceled: () -> Bool
   ) throws -> [(index: Int, reason: String)] {
-    // Complaints that came while nothing was sent may no longer hold.
+    // Errors that came while nothing was sent may no longer hold.
     rd_kafka_poll(handle, 0)
-    complaints.forget()
-    let deliveries = messages.map { _ in Delivery() }
-    // librdkafka refers to the delivery of each message that it has taken until its report has
-    // come, or the producer was purged.
+    brokerErrors.forget()
+    let reports = messages.map { _ in MessageReport() }
+    // librdkafka refers to the report on each message that it has taken until the message is
+    // delivered or given up, or the producer was purged.
     var taken = 0
-    defer { purge(deliveries[..<taken]) }
-    for (message, delivery) in zip(messages, deliveries) {
-      try produce(message, delivery, isCanceled)
+    defer { purge(reports[..<taken]) }
+    for (message, report) in zip(messages, reports) {
+      try produce(message, report, isCanceled)
       taken += 1
     }
-    while deliveries.contains(where: { $0.result == nil }) {
+    while reports.contains(where: { $0.result == nil }) {
       if isCanceled() { throw CancellationError() }
       _ = rd_kafka_flush(handle, 100)
       // Delivered messages stay delivered, whatever a broker says afterwards.
-      if deliveries.contains(where: { $0.result == nil }) { try throwIfHopeless() }
+      if reports.contains(where: { $0.result == nil }) { try throwIfHopeless() }
     }
-    return try results(deliveries)
+    return try results(reports)
   }
 
   /// Finds out whether the topic exists.
@@ -116,13 +90,13 @@ final class KafkaProducer: @unchecked Sendable {
   }
 
   private func produce(
-    _ message: KafkaMessage, _ delivery: Delivery, _ isCanceled: () -> Bool
+    _ message: KafkaMessage, _ report: MessageReport, _ isCanceled: () -> Bool
   ) throws {
     while true {
       let code = message.value.withUnsafeBytes { value in
         mmlog_kafka_produce(
           handle, configuration.topic, message.key, value.baseAddress, value.count, message.id,
-          message.batch, Unmanaged.passUnretained(delivery).toOpaque())
+          message.batch, Unmanaged.passUnretained(report).toOpaque())
       }
       switch code {
       case RD_KAFKA_RESP_ERR_NO_ERROR: return
@@ -130,15 +104,15 @@ final class KafkaProducer: @unchecked Sendable {
         if isCanceled() { throw CancellationError() }
         rd_kafka_poll(handle, 100)
         try throwIfHopeless()
-      default: return delivery.note(code, isOwn: true)
+      default: return report.note(code, isOwn: true)
       }
     }
   }
 
-  private func results(_ deliveries: [Delivery]) throws -> [(index: Int, reason: String)] {
+  private func results(_ reports: [MessageReport]) throws -> [(index: Int, reason: String)] {
     var refused: [(index: Int, reason: String)] = []
-    for (index, delivery) in deliveries.enumerated() {
-      let code = delivery.result ?? RD_KAFKA_RESP_ERR__FAIL
+    for (index, report) in reports.enumerated() {
+      let code = report.result ?? RD_KAFKA_RESP_ERR__FAIL
       let words = String(cString: rd_kafka_err2str(code))
       switch code {
       case RD_KAFKA_RESP_ERR_NO_ERROR: continue
@@ -146,7 +120,7 @@ final class KafkaProducer: @unchecked Sendable {
         RD_KAFKA_RESP_ERR_INVALID_MSG:
         // A broker refuses all messages of a request because of one, or because of their total
         // size.
-        if delivery.isOwn || deliveries.count == 1 {
+        if report.isOwn || reports.count == 1 {
           refused.append((index, words))
         } else if code == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE {
           throw DeliveryError.tooLarge(sentence(words))
@@ -165,16 +139,16 @@ final class KafkaProducer: @unchecked Sendable {
     var text = [CChar](repeating: 0, count: 512)
     let code = rd_kafka_fatal_error(handle, &text, text.count)
     if code != RD_KAFKA_RESP_ERR_NO_ERROR {
-      throw DeliveryError.unavailable("Kafka: \(Self.text(text))")
+      throw DeliveryError.unavailable("Kafka: \(text.string)")
     }
-    if complaints.isRefusal { throw error(RD_KAFKA_RESP_ERR__AUTHENTICATION) }
+    if brokerErrors.isRefusal { throw error(RD_KAFKA_RESP_ERR__AUTHENTICATION) }
   }
 
   /// Makes librdkafka forget messages that are not delivered yet.
-  private func purge(_ deliveries: ArraySlice<Delivery>) {
-    guard deliveries.contains(where: { $0.result == nil }) else { return }
+  private func purge(_ reports: ArraySlice<MessageReport>) {
+    guard reports.contains(where: { $0.result == nil }) else { return }
     rd_kafka_purge(handle, RD_KAFKA_PURGE_F_QUEUE_ | RD_KAFKA_PURGE_F_INFLIGHT_)
-    while deliveries.contains(where: { $0.result == nil }) { _ = rd_kafka_flush(handle, 100) }
+    while reports.contains(where: { $0.result == nil }) { _ = rd_kafka_flush(handle, 100) }
   }
 
   private func sentence(_ words: String) -> String {
@@ -182,8 +156,8 @@ final class KafkaProducer: @unchecked Sendable {
   }
 
   private func error(_ code: rd_kafka_resp_err_t) -> DeliveryError {
-    let sentence = sentence(complaints.last ?? String(cString: rd_kafka_err2str(code)))
-    if complaints.isRefusal { return .blocked("\(sentence); check its properties") }
+    let sentence = sentence(brokerErrors.last ?? String(cString: rd_kafka_err2str(code)))
+    if brokerErrors.isRefusal { return .blocked("\(sentence); check its properties") }
     switch code {
     case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART, RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC,
       RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED, RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED,
@@ -193,10 +167,6 @@ final class KafkaProducer: @unchecked Sendable {
     default: return .unavailable(sentence)
     }
   }
-
-  private static func text(_ bytes: [CChar]) -> String {
-    String(decoding: bytes.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
-  }
 }
 
 // Macros that Swift does not import with their values.
@@ -205,13 +175,13 @@ private let RD_KAFKA_PURGE_F_INFLIGHT_: CInt = 2
 
 /// What librdkafka reports about brokers. Only the producer's owner uses it, while the owner polls
 /// the producer.
-final class Complaints {
+final class BrokerErrors {
   private(set) var last: String?
   /// Whether a broker has not accepted this client, or this client not the broker.
   private var isAnyRefusal = false
   private var areAllDown = false
   private var hasDelivered = false
-  /// What no complaint may show.
+  /// What no error may show.
   var secrets: [String] = []
 
   /// Whether brokers do not accept this client, or this client not them. After messages were
@@ -219,7 +189,7 @@ final class Complaints {
   /// long as other brokers are up.
   var isRefusal: Bool { isAnyRefusal && (areAllDown || !hasDelivered) }
 
-  /// Forgets the complaints.
+  /// Forgets the errors.
   func forget() { (last, isAnyRefusal, areAllDown) = (nil, false, false) }
 
   /// Notes that a broker has taken a message.
@@ -246,7 +216,7 @@ final class Complaints {
 }
 
 /// What has become of a message.
-private final class Delivery {
+final class MessageReport {
   private(set) var result: rd_kafka_resp_err_t?
   /// Whether the producer itself refused this single message, before a broker saw it.
   private(set) var isOwn = false
