@@ -1,6 +1,4 @@
 import CCurl
-import MMLogFormat
-import MMLogReader
 import MMLogSystem
 
 /// One easy handle of libcurl, which keeps a connection from one request to the next. Only the
@@ -24,8 +22,8 @@ final class CurlHandle {
   func perform(_ job: Job) throws(HTTPFailure) -> HTTPResponse {
     guard let curl else { throw .configuration("libcurl does not start") }
     if job.isCanceled { throw .canceled }
-    let transfer = Transfer(job, settings)
-    let request = Request(curl)
+    let transfer = CurlTransfer(job, settings)
+    let request = CurlRequest(curl)
     var secrets: [String] = []
     do throws(SettingError) {
       try set(request, job.request, &secrets)
@@ -46,7 +44,7 @@ final class CurlHandle {
   }
 
   private func perform(
-    _ curl: UnsafeMutableRawPointer, _ message: HTTPRequest, _ request: Request
+    _ curl: UnsafeMutableRawPointer, _ message: HTTPRequest, _ request: CurlRequest
   ) -> CURLcode {
     errorText[0] = 0
     return errorText.withUnsafeMutableBufferPointer { text in
@@ -66,7 +64,7 @@ final class CurlHandle {
   // MARK: - What is set
 
   private func set(
-    _ request: Request, _ message: HTTPRequest, _ secrets: inout [String]
+    _ request: CurlRequest, _ message: HTTPRequest, _ secrets: inout [String]
   ) throws(SettingError) {
     request.set(CURLOPT_URL, message.url)
     // The path is sent as the URL has it, with any `.` and `..`.
@@ -87,20 +85,20 @@ final class CurlHandle {
     // `Expect` would cost a second with a server that does not know it. With a file, libcurl asks
     // before it sends more than 1 MiB: the server may not take so much, or may have the file.
     // Without a body, libcurl never asks, and would sign an empty header that it does not send.
-    if case .bytes = message.body, !signs { try request.add("Expect", "") }
+    if case .bytes = message.body, !isSigned { try request.add("Expect", "") }
     try setCredentials(request, &secrets)
     request.setHeaders()
   }
 
   /// Whether requests are signed, with all of their headers.
-  private var signs: Bool { if case .aws = settings.credentials { true } else { false } }
+  private var isSigned: Bool { if case .aws = settings.credentials { true } else { false } }
 
-  private func setLimits(_ request: Request) {
+  private func setLimits(_ request: CurlRequest) {
     request.set(CURLOPT_CONNECTTIMEOUT_MS, settings.connectTimeout.milliseconds)
     request.set(CURLOPT_TIMEOUT_MS, settings.timeout.milliseconds)
   }
 
-  private func setMethod(_ request: Request, _ message: HTTPRequest) {
+  private func setMethod(_ request: CurlRequest, _ message: HTTPRequest) {
     switch message.body {
     case .none where message.method == "HEAD": request.set(CURLOPT_NOBODY, 1)
     case .none where message.method == "GET": request.set(CURLOPT_HTTPGET, 1)
@@ -116,7 +114,7 @@ final class CurlHandle {
     request.set(CURLOPT_CUSTOMREQUEST, message.method)
   }
 
-  private func setPeer(_ request: Request, _ secrets: inout [String]) throws(SettingError) {
+  private func setPeer(_ request: CurlRequest, _ secrets: inout [String]) throws(SettingError) {
     request.keepNoCertificates()
     if let path = settings.trustedCertificates {
       request.set(CURLOPT_CAINFO, path)
@@ -141,7 +139,7 @@ final class CurlHandle {
   }
 
   private func setCredentials(
-    _ request: Request, _ secrets: inout [String]
+    _ request: CurlRequest, _ secrets: inout [String]
   ) throws(SettingError) {
     switch settings.credentials {
     case .none: return
@@ -174,7 +172,7 @@ final class CurlHandle {
   // MARK: - What went wrong
 
   private func failure(
-    _ code: CURLcode, _ transfer: Transfer, _ job: Job, _ secrets: [String]
+    _ code: CURLcode, _ transfer: CurlTransfer, _ job: Job, _ secrets: [String]
   ) -> HTTPFailure {
     if job.isCanceled { return .canceled }
     if let error = transfer.failure { return error }
@@ -213,246 +211,13 @@ final class CurlHandle {
 /// `CURLAUTH_BASIC` is a macro with a cast in it.
 private let CURLAUTH_BASIC_ = 1
 
-/// The options of one request. Before and after it, the handle is as new, except for its
-/// connections.
-private final class Request {
-  private let curl: UnsafeMutableRawPointer
-  private var headers: UnsafeMutablePointer<curl_slist>?
-  /// The first option that this libcurl has not taken, and why; nil if it has taken all.
-  private(set) var problem: String?
-
-  init(_ curl: UnsafeMutableRawPointer) {
-    self.curl = curl
-    curl_easy_reset(curl)
-  }
-
-  deinit {
-    curl_easy_reset(curl)
-    curl_slist_free_all(headers)
-  }
-
-  func set(_ option: CURLoption, _ value: Int, isNeeded: Bool = true) {
-    note(mmlog_curl_set_number(curl, option, value), option, isNeeded)
-  }
-  func set(_ option: CURLoption, _ value: String) {
-    note(mmlog_curl_set_text(curl, option, value), option)
-  }
-  func set(_ option: CURLoption, size: Int) {
-    note(mmlog_curl_set_size(curl, option, curl_off_t(size)), option)
-  }
-  func set(_ option: CURLoption, pointer: UnsafeRawPointer?, isNeeded: Bool = true) {
-    note(mmlog_curl_set_pointer(curl, option, pointer), option, isNeeded)
-  }
-
-  func keepNoCertificates() { mmlog_curl_keep_no_certificates(curl) }
-
-  private func note(_ code: CURLcode, _ option: CURLoption, _ isNeeded: Bool = true) {
-    if code == CURLE_OK || !isNeeded || problem != nil { return }
-    let why = String(cString: curl_easy_strerror(code))
-    problem = "libcurl does not take its option \(option.rawValue): \(why); install a newer one"
-  }
-
-  /// Adds a header. An empty value removes a header that libcurl would send.
-  func add(_ name: String, _ value: String) throws(SettingError) {
-    let line = value.isEmpty ? "\(name):" : "\(name): \(value)"
-    guard line.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
-      throw SettingError("the header '\(name)' must have no control characters")
-    }
-    headers = curl_slist_append(headers, line)
-  }
-
-  func setHeaders() { set(CURLOPT_HTTPHEADER, pointer: headers) }
-
-  /// Lets the transfer receive and give bytes.
-  func attach(_ transfer: UnsafeMutableRawPointer) {
-    set(CURLOPT_WRITEDATA, pointer: transfer)
-    _ = mmlog_curl_set_transfer(curl, CURLOPT_WRITEFUNCTION) { bytes, size, count, context in
-      Transfer.at(context).receive(UnsafeRawBufferPointer(start: bytes, count: size * count))
-    }
-    set(CURLOPT_HEADERDATA, pointer: transfer)
-    _ = mmlog_curl_set_transfer(curl, CURLOPT_HEADERFUNCTION) { bytes, size, count, context in
-      Transfer.at(context).receive(
-        header: UnsafeRawBufferPointer(start: bytes, count: size * count))
-    }
-    set(CURLOPT_READDATA, pointer: transfer)
-    _ = mmlog_curl_set_transfer(curl, CURLOPT_READFUNCTION) { bytes, size, count, context in
-      Transfer.at(context).give(UnsafeMutableRawBufferPointer(start: bytes, count: size * count))
-    }
-    set(CURLOPT_SEEKDATA, pointer: transfer)
-    _ = mmlog_curl_set_seek(curl) { context, offset, _ in Transfer.at(context).seek(Int(offset)) }
-    set(CURLOPT_XFERINFODATA, pointer: transfer)
-    _ = mmlog_curl_set_progress(curl) { context, _, received, toSend, sent in
-      Transfer.at(context).mayGoOn(received: received, sent: sent, of: toSend) ? 0 : 1
-    }
-    set(CURLOPT_NOPROGRESS, 0)
-  }
-}
-
-/// The callbacks of libcurl during a request, on the thread that waits for it.
-private final class Transfer {
-  private static let maximumOfHeaders = 64 << 10
-
-  var response = HTTPResponse()
-  var failure: HTTPFailure?
-  private let job: Job
-  private let maximum: Int
-  private let stallTimeout: Duration
-  /// How many bytes of bodies have moved, and since when no more have.
-  private var moved = (count: curl_off_t(0), since: Clock.monotonic())
-  private let file: SentFile?
-  private let range: Range<Int>
-  private var position = 0
-  private var headerBytes = 0
-
-  init(_ job: Job, _ settings: HTTPSettings) {
-    (self.job, maximum) = (job, settings.maximumResponse)
-    stallTimeout = settings.stallTimeout
-    (file, range) =
-      if case .file(let file, let range) = job.request.body { (file, range) } else { (nil, 0..<0) }
-  }
-
-  static func at(_ context: UnsafeMutableRawPointer?) -> Transfer {
-    // `attach` has given this pointer to libcurl.
-    Unmanaged<Transfer>.fromOpaque(context.unsafelyUnwrapped).takeUnretainedValue()
-  }
-
-  /// Whether to go on. libcurl asks about once a second.
-  func mayGoOn(received: curl_off_t, sent: curl_off_t, of toSend: curl_off_t) -> Bool {
-    if job.isCanceled { return false }
-    // Before the connection is there, and while the server works on its answer, nothing stalls.
-    let isWaiting = received == 0 && (sent == 0 || sent >= toSend)
-    let (count, now) = (received + sent, Clock.monotonic())
-    if isWaiting || count != moved.count { moved = (count, now) }
-    if .nanoseconds(Int64(clamping: now - moved.since)) < stallTimeout { return true }
-    failure = HTTPFailure(
-      kind: .unreachable, description: "nothing of a body has moved for \(stallTimeout)")
-    return false
-  }
-
-  /// Returns how many bytes were taken: any other number than that of `bytes` ends the transfer.
-  func receive(_ bytes: UnsafeRawBufferPointer) -> Int {
-    guard response.body.count + bytes.count <= maximum else {
-      failure = HTTPFailure(
-        kind: .tooLarge, description: "the answer is larger than \(maximum) bytes")
-      return 0
-    }
-    response.body.append(contentsOf: bytes)
-    return bytes.count
-  }
-
-  func receive(header bytes: UnsafeRawBufferPointer) -> Int {
-    headerBytes += bytes.count
-    guard headerBytes <= Self.maximumOfHeaders else {
-      failure = HTTPFailure(
-        kind: .tooLarge,
-        description: "the answer's headers are larger than \(Self.maximumOfHeaders) bytes")
-      return 0
-    }
-    let line = String(decoding: bytes, as: UTF8.self)
-    // The headers of a proxy's answer or of an interim answer come first.
-    if line.hasPrefix("HTTP/") { response.headers.removeAll() }
-    if let colon = line.firstIndex(of: ":") {
-      let value = line[line.index(after: colon)...]
-      response.headers.append((line[..<colon].lowercased(), String(value.trimmed())))
-    }
-    return bytes.count
-  }
-
-  func give(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
-    let count = min(buffer.count, range.count - position)
-    guard count > 0 else { return 0 }
-    let part = UnsafeMutableRawBufferPointer(rebasing: buffer[..<count])
-    do throws(SystemError) {
-      let read = try file?.file.readFully(into: part, at: range.lowerBound + position)
-      if read == count {
-        position += count
-        return count
-      }
-      failure = .unreadable("it ends before byte \(range.lowerBound + position + count)")
-    } catch {
-      failure = .unreadable("\(error)")
-    }
-    return Int(CURL_READFUNC_ABORT)
-  }
-
-  func seek(_ offset: Int) -> CInt {
-    guard 0...range.count ~= offset else { return CInt(CURL_SEEKFUNC_FAIL) }
-    position = offset
-    return CInt(CURL_SEEKFUNC_OK)
-  }
-}
-
 extension HTTPFailure {
   fileprivate static var canceled: HTTPFailure {
     HTTPFailure(kind: .canceled, description: "the request was canceled")
   }
 
-  fileprivate static func unreadable(_ why: String) -> HTTPFailure {
-    HTTPFailure(kind: .unreadable, description: "cannot read all of what is to be sent: \(why)")
-  }
-
   fileprivate static func configuration(_ sentence: String) -> HTTPFailure {
     HTTPFailure(kind: .configuration, description: sentence)
-  }
-}
-
-extension Secret {
-  /// Reads the secret, and notes it among the secrets that no error may show.
-  fileprivate func read(into secrets: inout [String]) throws(SettingError) -> String {
-    let secret = try read()
-    secrets.append(secret)
-    return secret
-  }
-
-  /// Reads a user's password in the same way, and also notes what the header of Basic
-  /// authentication has.
-  fileprivate func read(
-    of user: String, into secrets: inout [String]
-  ) throws(SettingError) -> String {
-    let password = try read()
-    var encoded = TextBuffer()
-    Array("\(user):\(password)".utf8).withUnsafeBytes { encoded.append(base64: $0) }
-    // The longer one comes first, since the other may be a part of it.
-    secrets += [encoded.text(), password]
-    return password
-  }
-}
-
-extension HTTPResponse {
-  /// Returns the answer with stars where the server repeats a secret. The server's words end up in
-  /// errors, also those about single records in a successful answer.
-  fileprivate func hiding(_ secrets: [String]) -> HTTPResponse {
-    var response = self
-    response.headers = headers.map { ($0.name, $0.value.hiding(secrets)) }
-    for secret in secrets { response.body.hide(Array(secret.utf8)) }
-    return response
-  }
-}
-
-extension [UInt8] {
-  /// Replaces each byte of a secret with a star, so that lengths in the content stay right.
-  fileprivate mutating func hide(_ secret: [UInt8]) {
-    guard let first = secret.first else { return }
-    var index = 0
-    while index + secret.count <= count {
-      let end = index + secret.count
-      if self[index] == first, self[index..<end].elementsEqual(secret) {
-        for place in index..<end { self[place] = UInt8(ascii: "*") }
-        index = end
-      } else {
-        index += 1
-      }
-    }
-  }
-}
-
-extension String {
-  func hiding(_ secrets: [String]) -> String {
-    // This works on bytes: the end of a secret may form one character with what follows.
-    let bytes = secrets.filter { !$0.isEmpty }.reduce(Array(utf8)) {
-      $0.replacing($1.utf8, with: "***".utf8)
-    }
-    return String(decoding: bytes, as: UTF8.self)
   }
 }
 
