@@ -214,6 +214,8 @@ package struct DestinationSettings: Sendable {
 
   private var table: String { value("table") ?? "logs" }
 
+  private var region: String { value("region") ?? "us-east-1" }
+
   private var index: String { value("index") ?? "logs-mmlog-default" }
 
   /// A hash of where records are sent, which distinguishes destinations that have the same name by
@@ -236,8 +238,9 @@ package struct DestinationSettings: Sendable {
 
   private func http() throws(SettingError) -> HTTPSettings {
     for (name, other) in [
-      ("proxy-password-file", "proxy-user"), ("key-file", "certificate-file"),
-      ("passphrase-file", "certificate-file"), ("password-file", "user"),
+      ("user", "password-file"), ("password-file", "user"),
+      ("proxy-user", "proxy-password-file"), ("proxy-password-file", "proxy-user"),
+      ("key-file", "certificate-file"), ("passphrase-file", "certificate-file"),
     ] where value(name) != nil && value(other) == nil {
       throw SettingError("'\(name)' needs '\(other)'")
     }
@@ -249,10 +252,7 @@ package struct DestinationSettings: Sendable {
     http.certificateKey = value("key-file")
     http.certificatePassphrase = secret("passphrase-file")
     http.proxy = value("proxy").map { $0 == "none" ? "" : $0 }
-    if let user = value("proxy-user") {
-      guard let password = secret("proxy-password-file") else {
-        throw SettingError("'proxy-user' needs 'proxy-password-file'")
-      }
+    if let user = value("proxy-user"), let password = secret("proxy-password-file") {
       http.proxyCredentials = (user, password)
     }
     http.unixSocket = value("unix-socket")
@@ -265,17 +265,14 @@ package struct DestinationSettings: Sendable {
   private func credentials() throws(SettingError) -> HTTPSettings.Credentials {
     var all: [HTTPSettings.Credentials] = []
     if let token = secret("token-file") { all.append(.bearer(token)) }
-    if let user = value("user") {
-      guard let password = secret("password-file") else {
-        throw SettingError("'user' needs 'password-file'")
-      }
+    if let user = value("user"), let password = secret("password-file") {
       all.append(.basic(user: user, password: password))
     }
     if let (name, path) = pairs("header-file", ":").first {
       all.append(.header(name, Secret(path: path)))
     }
     if let keys = secret("credentials-file") {
-      all.append(.aws(keys: keys, region: value("region") ?? "us-east-1", service: "s3"))
+      all.append(.aws(keys: keys, region: region, service: "s3"))
     }
     guard all.count < 2 else {
       throw SettingError("give one of token-file, user, header-file, not several")
@@ -335,7 +332,6 @@ package struct DestinationSettings: Sendable {
     if case .none = settings.credentials {
       throw SettingError("an s3 destination needs 'credentials-file'")
     }
-    let region = value("region") ?? "us-east-1"
     let server = value("endpoint").map { "\($0)/\(bucket)" }
     return S3Destination(
       bucket: server ?? "https://\(bucket).s3.\(region).amazonaws.com", prefix: prefix,
