@@ -56,8 +56,8 @@ extension Command {
 
   private static let settings =
     Target.shippingSettings.map { setting in
-      let repeats = Target.repeatable.contains(setting.name) ? " May be repeated." : ""
-      let kinds = setting.name == Target.archiveSetting ? "" : " (Not of s3, put.)"
+      let repeats = setting.isRepeatable ? " May be repeated." : ""
+      let kinds = setting.isOfArchives ? "" : " (Not of s3, put.)"
       return ("\(setting.name)=\(setting.placeholder)", setting.help + repeats + kinds)
     }
     + DestinationSettings.all.map { setting in
