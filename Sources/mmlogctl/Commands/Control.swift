@@ -15,8 +15,8 @@ extension Command {
     ],
     options: [.silent], operands: storeOperands
   ) { arguments, output in
-    try Control(arguments, output).run { control, rings in
-      try control.forEach(rings) { try control.list($0) }
+    try Control(arguments, output).run { control in
+      try control.forEach { try control.list($0) }
     }
   }
 
@@ -49,9 +49,7 @@ extension Command {
   ) { arguments, output in
     let expiry = try arguments.expiry()
     let change = try LevelChange(arguments.operands[0])
-    return try Control(arguments, behind: 1, output).run { control, rings in
-      try control.set(change, until: expiry, rings)
-    }
+    return try Control(arguments, behind: 1, output).run { try $0.set(change, until: expiry) }
   }
 
   static let capture = Command(
@@ -64,7 +62,7 @@ extension Command {
     ],
     options: [.timeout, .silent], operands: storeOperands
   ) { arguments, output in
-    try Control(arguments, output).run { try $0.capture($1) }
+    try Control(arguments, output).run { try $0.capture() }
   }
 
   static let flush = Command(
@@ -78,9 +76,9 @@ extension Command {
     options: [.disk, .timeout, .silent], operands: storeOperands
   ) { arguments, output in
     let isSyncing = arguments.isSet(.disk)
-    return try Control(arguments, output).run { control, rings in
+    return try Control(arguments, output).run { control in
       try control.ask(
-        for: isSyncing ? .sync : [], rings, before: { _ in () },
+        for: isSyncing ? .sync : [], before: { _ in () },
         after: { _, _ in
           "everything is in archives\(isSyncing ? ", and safe from a power cut" : "")"
         })
@@ -97,9 +95,9 @@ extension Command {
     ],
     options: [.timeout, .silent], operands: storeOperands
   ) { arguments, output in
-    try Control(arguments, output).run { control, rings in
+    try Control(arguments, output).run { control in
       try control.ask(
-        for: .rotate, rings, before: { try $0.newestSealedArchive() },
+        for: .rotate, before: { try $0.newestSealedArchive() },
         after: { ring, before in
           let newest = try ring.newestSealedArchive()
           if newest <= before { return "nothing was logged since its last archive was sealed" }
@@ -116,6 +114,7 @@ final class Control {
   /// How long all processes together may take to answer, in nanoseconds: they check once a second.
   private let timeout: Int64
   private let isSilent: Bool
+  private var rings: [LiveRing] = []
   private var isComplete = true
 
   /// - Parameter others: How many operands stand before the paths.
@@ -127,11 +126,10 @@ final class Control {
     self.output = output
   }
 
-  /// - Parameter body: Asks the processes that log there.
+  /// - Parameter body: Asks the processes that log into the paths.
   /// - Returns: `nothingReadable` if no process runs there, `corruptionOrLoss` if one cannot be
   ///   asked, or something failed.
-  func run(_ body: (Control, [LiveRing]) throws -> Void) throws -> Program.Status {
-    var rings: [LiveRing] = []
+  func run(_ body: (Control) throws -> Void) throws -> Program.Status {
     var hasUnusable = false
     for path in paths {
       do throws(LogError) {
@@ -149,7 +147,7 @@ final class Control {
       if isComplete { Command.complain("no process logs into \(paths.joined(separator: ", "))") }
       return .nothingReadable
     }
-    try body(self, rings)
+    try body(self)
     return isComplete ? .success : .corruptionOrLoss
   }
 
@@ -159,10 +157,13 @@ final class Control {
   }
 
   /// Does something for each ring, even if it fails for another one.
-  func forEach(_ rings: [LiveRing], _ body: (LiveRing) throws -> Void) throws {
-    for ring in rings {
-      do { try body(ring) } catch let error as LogError { complain(error) }
-    }
+  func forEach(_ body: (LiveRing) throws -> Void) throws {
+    for ring in rings { try reporting { try body(ring) } }
+  }
+
+  /// Runs `body`, and reports a failure of one process.
+  private func reporting(_ body: () throws -> Void) throws {
+    do { try body() } catch let error as LogError { complain(error) }
   }
 
   /// Asks all processes, so that they act at the same time, and then prints the outcome of each.
@@ -171,11 +172,11 @@ final class Control {
   ///   - before: Finds out what has to be known of a process before; nil: it is not asked.
   ///   - after: Says what the outcome is.
   func ask<Before>(
-    for actions: ControlRequest.Actions, _ rings: [LiveRing],
-    before: (LiveRing) throws -> Before?, after: (LiveRing, Before) throws -> String
+    for actions: ControlRequest.Actions, before: (LiveRing) throws -> Before?,
+    after: (LiveRing, Before) throws -> String
   ) throws {
     try ask(
-      rings, ask: { ring in try before(ring).map { ($0, try ring.ask(for: actions)) } },
+      ask: { ring in try before(ring).map { ($0, try ring.ask(for: actions)) } },
       answer: { ring, asked, left in
         let (before, request) = asked
         try ring.waitForAnswer(to: request, within: left)
@@ -188,23 +189,22 @@ final class Control {
   ///     asked.
   ///   - answer: Waits for so many nanoseconds at most, and prints the outcome.
   private func ask<Asked>(
-    _ rings: [LiveRing], ask: (LiveRing) throws -> Asked?,
-    answer: (LiveRing, Asked, Int64) throws -> Void
+    ask: (LiveRing) throws -> Asked?, answer: (LiveRing, Asked, Int64) throws -> Void
   ) throws {
     var all: [(ring: LiveRing, asked: Asked)] = []
-    try forEach(rings) { ring in
+    try forEach { ring in
       if let asked = try ask(ring) { all.append((ring, asked)) }
     }
     let deadline = Deadline(after: timeout)
-    for (ring, asked) in all { try forEach([ring]) { try answer($0, asked, deadline.left) } }
+    for (ring, asked) in all { try reporting { try answer(ring, asked, deadline.left) } }
   }
 
   // MARK: - Setting levels
 
   /// - Parameter expiry: See ``Arguments/expiry()``.
-  func set(_ change: LevelChange, until expiry: UInt64, _ rings: [LiveRing]) throws {
+  func set(_ change: LevelChange, until expiry: UInt64) throws {
     try askForRules(
-      rings, before: { try $0.labels() }, change: { change.applied(to: $0, expiry) },
+      before: { try $0.labels() }, change: { change.applied(to: $0, expiry) },
       after: { ring, before, _ in try reportChanges(ring, before) })
   }
 
@@ -216,12 +216,10 @@ final class Control {
   ///   - change: Makes the new rules from the present ones.
   ///   - after: Prints the outcome; it is also given the rules that held before.
   func askForRules<Before>(
-    _ rings: [LiveRing], before: (LiveRing) throws -> Before,
-    change: ([LevelOverride]) -> [LevelOverride],
+    before: (LiveRing) throws -> Before, change: ([LevelOverride]) -> [LevelOverride],
     after: (LiveRing, Before, [LevelOverride]) throws -> Void
   ) throws {
     try ask(
-      rings,
       ask: { ring in
         let known = try before(ring)
         var rules: [LevelOverride] = []
@@ -253,9 +251,9 @@ final class Control {
 
   // MARK: - Capturing
 
-  func capture(_ rings: [LiveRing]) throws {
+  func capture() throws {
     try ask(
-      for: .capture, rings,
+      for: .capture,
       before: { ring in
         if let count = try ring.capturedCount() { return count }
         try self.say("\(ring.title)  keeps no flight records: all go into archives")

@@ -33,9 +33,9 @@ extension Command {
     let statement = try statement(arguments)
     let rule = try LevelOverride(
       LevelRule(statement), expiry: arguments.expiry(), limit: UInt32(limit))
-    return try Control(arguments, behind: 1, output).run { control, rings in
+    return try Control(arguments, behind: 1, output).run { control in
       try control.askForRules(
-        rings, before: { _ in }, change: { $0.filter { $0.rule != rule.rule } + [rule] },
+        before: { _ in }, change: { $0.filter { $0.rule != rule.rule } + [rule] },
         after: { ring, _, _ in try control.say("\(ring.title)  \(ring.answer(to: statement))") })
     }
   }
@@ -51,9 +51,9 @@ extension Command {
       guard let found = override.rule.statement else { return false }
       return statement == nil || found == statement
     }
-    return try Control(arguments, behind: 1, output).run { control, rings in
+    return try Control(arguments, behind: 1, output).run { control in
       try control.askForRules(
-        rings, before: { _ in }, change: { $0.filter { !isMeant($0) } },
+        before: { _ in }, change: { $0.filter { !isMeant($0) } },
         after: { ring, _, rules in
           let what = statement.map { "\($0)" } ?? "all"
           let answer = rules.contains(where: isMeant) ? "\(what) off" : "nothing of it was on"
