@@ -15,12 +15,12 @@ final class ProgressSink: ItemSink {
 
   /// In nanoseconds. Work that ends before this time shows nothing. After it, progress is shown
   /// anew at each quarter of it.
-  private static let timeout: UInt64 = 1_000_000_000
+  private static let firstDelay: UInt64 = 1_000_000_000
 
   init(_ inner: any ItemSink, zone: LogTimeZone) {
     self.inner = inner
     time = TimeFormatter(zone)
-    shown = Clock.monotonic() + Self.timeout
+    shown = Clock.monotonic() + Self.firstDelay
   }
 
   var isEmpty: Bool { inner.isEmpty }
@@ -44,7 +44,7 @@ final class ProgressSink: ItemSink {
     let now = Clock.monotonic()
     // A pager may have taken the terminal since.
     guard now >= shown, Terminal.has(STDERR_FILENO) else { return }
-    shown = now + Self.timeout / 4
+    shown = now + Self.firstDelay / 4
     isShowing = true
     let percent = Int(progress() * 100)
     let place = reached.map { ", at \(time.text(of: $0))" } ?? ""
