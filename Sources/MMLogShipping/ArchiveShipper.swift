@@ -56,8 +56,7 @@ public final class ArchiveShipper: Sendable {
   private let catalog: Catalog
   private let isStopping = LockedValue(false)
   private let wakeups = EventCount()
-  private let thread = LockedValue<MMLogSystem.Thread?>(nil)
-  private let ending = Ending()
+  private let thread = ShipperThread()
   private let listener: AsyncStream<Event>.Continuation
 
   /// What happens, until the shipper is stopped or deinitialized; for one reader. If it reads too
@@ -96,17 +95,7 @@ public final class ArchiveShipper: Sendable {
   ///
   /// - Throws: `system` if the process cannot start another thread.
   public func start() throws(LogError) {
-    do throws(SystemError) {
-      try thread.withLock { (thread) throws(SystemError) in
-        if thread != nil { return }
-        thread = try MMLogSystem.Thread(name: "mmlog-ship") { [self] in
-          run()
-          ending.end()
-        }
-      }
-    } catch {
-      throw LogError(error, while: "Starting the shipper's thread failed")
-    }
+    try thread.start { run }
   }
 
   /// Ships all archives that are sealed now, and returns when each is shipped, refused, or leased
@@ -132,7 +121,7 @@ public final class ArchiveShipper: Sendable {
   /// archive's lease released.
   public func stop() async {
     cancel()
-    if thread.withLock({ $0 != nil }) { await ending.wait() }
+    await thread.waitForEnd()
     listener.finish()
   }
 

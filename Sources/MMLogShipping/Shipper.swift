@@ -37,8 +37,7 @@ public final class Shipper: Sendable {
   private let destination: any LogDestination
   let configuration: Configuration
   private let control: ShipperControl
-  private let thread = LockedValue<MMLogSystem.Thread?>(nil)
-  private let ending = Ending()
+  private let thread = ShipperThread()
 
   /// Makes a shipper, which does nothing yet.
   ///
@@ -72,20 +71,18 @@ public final class Shipper: Sendable {
   ///
   /// - Throws: `system` if the process cannot start another thread.
   public func start() throws(LogError) {
-    do throws(SystemError) {
-      try thread.withLock { (thread) throws(SystemError) in
-        if thread != nil { return }
+    do throws(LogError) {
+      try thread.start {
         let work = makeWork(isOnce: false)
         control.change { $0.isRunning = true }
-        thread = try MMLogSystem.Thread(name: "mmlog-ship") { [control, ending] in
+        return { [control] in
           work.run()
           control.end()
-          ending.end()
         }
       }
     } catch {
       control.end()
-      throw LogError(error, while: "Starting the shipper's thread failed")
+      throw error
     }
   }
 
@@ -148,7 +145,7 @@ public final class Shipper: Sendable {
   /// waited for; the next shipper sends its batch again. A stopped shipper does not begin again.
   public func stop() async {
     cancel()
-    if thread.withLock({ $0 != nil }) { await ending.wait() }
+    await thread.waitForEnd()
     control.finishEvents()
   }
 

@@ -1,35 +1,6 @@
 import MMLogStorage
 import MMLogSystem
 
-/// The end of a thread. Tasks wait for it without blocking a thread.
-final class Ending: Sendable {
-  private struct State: Sendable {
-    var isOver = false
-    var waiting: [CheckedContinuation<Void, Never>] = []
-  }
-
-  private let state = LockedValue(State())
-
-  func end() {
-    let waiting = state.withLock { state in
-      state.isOver = true
-      defer { state.waiting = [] }
-      return state.waiting
-    }
-    for task in waiting { task.resume() }
-  }
-
-  func wait() async {
-    await withCheckedContinuation { task in
-      let isOver = state.withLock { state in
-        if !state.isOver { state.waiting.append(task) }
-        return state.isOver
-      }
-      if isOver { task.resume() }
-    }
-  }
-}
-
 /// What a shipper's thread shares with other threads.
 final class ShipperControl: Sendable {
   struct Orders: Sendable {
