@@ -104,7 +104,7 @@ struct PendingFlushes {
   ) {
     let done = awaited.filter { $0.value.allSatisfy(isAcknowledged) }
     if done.isEmpty { return }
-    control.answerFlushes(true) { done[$0.number] != nil }
+    control.answerFlushes(done: true) { done[$0.number] != nil }
     for number in done.keys { awaited[number] = nil }
   }
 }

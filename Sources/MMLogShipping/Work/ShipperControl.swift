@@ -71,17 +71,17 @@ final class ShipperControl: Sendable {
 
   /// Answers flushes whose deadline is over.
   func answerLateFlushes() {
-    answerFlushes(false) { $0.deadline.isOver }
+    answerFlushes(done: false) { $0.deadline.isOver }
   }
 
   /// Notes that the thread ends, and answers all flushes: nobody waits for it any longer.
   func end() {
     orders.withLock { $0.isRunning = false }
-    answerFlushes(false) { _ in true }
+    answerFlushes(done: false) { _ in true }
   }
 
   /// Answers the callers that wait for a flush.
-  func answerFlushes(_ isDone: Bool, where isMeant: (Flush) -> Bool) {
+  func answerFlushes(done isDone: Bool, where isMeant: (Flush) -> Bool) {
     let answered = orders.withLock { orders in
       let meant = orders.flushes.filter(isMeant)
       let numbers = Set(meant.map(\.number))
