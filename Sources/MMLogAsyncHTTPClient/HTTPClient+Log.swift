@@ -75,7 +75,7 @@
         let request = try await exchange.recording(request)
         return exchange.recording(
           try await execute(request, deadline: deadline, logger: logger),
-          at: HTTPLog.Place(file, function, line, column))
+          at: HTTPLog.SourceLocation(file, function, line, column))
       } catch {
         exchange.fail(error, file: file, function: function, line: line, column: column)
         throw error
@@ -104,7 +104,7 @@
 
     /// Returns the response, whose body ends the exchange.
     fileprivate func recording(
-      _ response: HTTPClientResponse, at place: HTTPLog.Place
+      _ response: HTTPClientResponse, at place: HTTPLog.SourceLocation
     ) -> HTTPClientResponse {
       let (status, headers) = (Int(response.status.code), response.headers)
       let passing = HTTPLog.PassingBody(

@@ -86,7 +86,7 @@
       let passing = HTTPLog.PassingBody(
         self, contentType: headers[.contentType],
         ending: HTTPLog.PassingBody.Head(status: status, headers: HTTPHeaders(headers)),
-        at: HTTPLog.Place(#fileID, #function, #line, #column))
+        at: HTTPLog.SourceLocation(#fileID, #function, #line, #column))
       var recorded = response
       recorded.body = ResponseBody(contentLength: body.contentLength) { writer in
         do {

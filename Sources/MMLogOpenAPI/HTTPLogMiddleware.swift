@@ -133,7 +133,7 @@
         by: HTTPLog.PassingBody(
           self, contentType: fields[.contentType],
           ending: HTTPLog.PassingBody.Head(status: status, headers: HTTPHeaders(fields)),
-          at: HTTPLog.Place(#fileID, #function, #line, #column)))
+          at: HTTPLog.SourceLocation(#fileID, #function, #line, #column)))
     }
   }
 

@@ -30,7 +30,7 @@ extension URLSession {
     for request: URLRequest, log: HTTPLog, task: String? = nil, file: StaticString = #fileID,
     function: StaticString = #function, line: UInt32 = #line, column: UInt32 = #column
   ) async throws -> (Data, URLResponse) {
-    let place = HTTPLog.Place(file, function, line, column)
+    let place = HTTPLog.SourceLocation(file, function, line, column)
     let exchange = log.begin(request, body: request.httpBody, task: task, at: place)
     return try await exchange.record(at: place) { try await self.data(for: request) }
   }
@@ -54,7 +54,7 @@ extension URLSession {
     file: StaticString = #fileID, function: StaticString = #function, line: UInt32 = #line,
     column: UInt32 = #column
   ) async throws -> (Data, URLResponse) {
-    let place = HTTPLog.Place(file, function, line, column)
+    let place = HTTPLog.SourceLocation(file, function, line, column)
     let exchange = log.begin(request, body: body, task: task, at: place)
     return try await exchange.record(at: place) {
       try await self.upload(for: request, from: body)
@@ -80,7 +80,7 @@ extension URLSession {
     function: StaticString = #function, line: UInt32 = #line, column: UInt32 = #column,
     completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
   ) -> URLSessionDataTask {
-    let place = HTTPLog.Place(file, function, line, column)
+    let place = HTTPLog.SourceLocation(file, function, line, column)
     let exchange = log.begin(request, body: request.httpBody, task: task, at: place)
     let dataTask = self.dataTask(with: request) { data, response, error in
       exchange.end(data, response, error, at: place)
@@ -93,7 +93,7 @@ extension URLSession {
 
 extension HTTPLog {
   fileprivate func begin(
-    _ request: URLRequest, body: Data?, task: String?, at place: Place
+    _ request: URLRequest, body: Data?, task: String?, at place: SourceLocation
   ) -> Exchange {
     // The URL's text takes time.
     guard isEnabled else { return begin(method: "", url: "") }
@@ -111,7 +111,7 @@ extension HTTPLog {
 
 extension HTTPLog.Exchange {
   fileprivate func record(
-    at place: HTTPLog.Place, _ load: () async throws -> (Data, URLResponse)
+    at place: HTTPLog.SourceLocation, _ load: () async throws -> (Data, URLResponse)
   ) async throws -> (Data, URLResponse) {
     do {
       let (data, response) = try await load()
@@ -124,7 +124,7 @@ extension HTTPLog.Exchange {
   }
 
   fileprivate func end(
-    _ data: Data?, _ response: URLResponse?, _ error: (any Error)?, at place: HTTPLog.Place
+    _ data: Data?, _ response: URLResponse?, _ error: (any Error)?, at place: HTTPLog.SourceLocation
   ) {
     if let error { return fail(error, place) }
     guard let response = response as? HTTPURLResponse else {

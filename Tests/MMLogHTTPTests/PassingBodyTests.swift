@@ -102,7 +102,7 @@ import Testing
       let (exchange, line) = (test.http.begin(method: "GET", url: "https://h/a"), UInt32(#line))
       let body = HTTPLog.PassingBody(
         exchange, contentType: nil, ending: HTTPLog.PassingBody.Head(status: 200, headers: [:]),
-        at: HTTPLog.Place(#fileID, #function, line, 1))
+        at: HTTPLog.SourceLocation(#fileID, #function, line, 1))
       if let error { body.fail(error) } else { body.finish() }
       let records = try test.closeAndRead()
       #expect(records.map(\.line) == [Int(line), Int(line)])

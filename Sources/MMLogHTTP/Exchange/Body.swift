@@ -117,7 +117,7 @@ private final class BodyPart {
 
   private let shared: HTTPLog.Shared
   private let span: Logger.Span
-  private let place: HTTPLog.Place
+  private let place: HTTPLog.SourceLocation
   private let message: HTTPLog.Message
   private var reading: Reading
   private let memory: UnsafeMutableRawBufferPointer
@@ -134,7 +134,7 @@ private final class BodyPart {
     let options = shared.options
     (self.shared, self.span, self.message) = (shared, span, message)
     // The place is not known if the level of bodies was off when the exchange began.
-    place = exchange.beginning?.place ?? HTTPLog.Place(#fileID, #function, #line, #column)
+    place = exchange.beginning?.place ?? HTTPLog.SourceLocation(#fileID, #function, #line, #column)
     reading = Self.reading(contentType, shared)
     var capacity = Self.limit(options)
     if case .binary = reading { capacity = 0 }

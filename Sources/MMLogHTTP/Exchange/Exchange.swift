@@ -29,7 +29,7 @@ extension HTTPLog {
       // This is a function of `Recorded`, so that an exchange that is not recorded need not be in
       // memory.
       @usableFromInline @inline(never)
-      func end(_ status: Int, _ headers: () -> HTTPHeaders, _ size: Int?, _ place: Place) {
+      func end(_ status: Int, _ headers: () -> HTTPHeaders, _ size: Int?, _ place: SourceLocation) {
         Exchange(self).end(status, headers, size, place)
       }
     }
@@ -72,9 +72,9 @@ extension HTTPLog {
       /// When the exchange began: nanoseconds.
       let start = Clock.monotonic()
       /// The statement that began the exchange; records of its bodies have this place, too.
-      let place: Place
+      let place: SourceLocation
 
-      init(_ number: UInt64, _ method: String, _ url: String, _ place: Place) {
+      init(_ number: UInt64, _ method: String, _ url: String, _ place: SourceLocation) {
         (self.number, self.method, self.url, self.place) = (number, method, url, place)
       }
     }
@@ -125,12 +125,12 @@ extension HTTPLog {
       column: UInt32 = #column
     ) {
       guard let recorded else { return }
-      recorded.end(status, headers, size, Place(file, function, line, column))
+      recorded.end(status, headers, size, SourceLocation(file, function, line, column))
     }
 
     /// Records that a response ends the exchange, at a place that the caller gives.
     package func end(
-      _ status: Int, _ headers: () -> HTTPHeaders, _ size: Int?, _ place: Place
+      _ status: Int, _ headers: () -> HTTPHeaders, _ size: Int?, _ place: SourceLocation
     ) {
       endOne(status, headers, size, place)
       guard let extra else { return }
@@ -138,7 +138,7 @@ extension HTTPLog {
     }
 
     private func endOne(
-      _ status: Int, _ headers: () -> HTTPHeaders, _ size: Int?, _ place: Place
+      _ status: Int, _ headers: () -> HTTPHeaders, _ size: Int?, _ place: SourceLocation
     ) {
       guard let shared, let span else { return }
       let elements = shared.options.response
@@ -154,14 +154,15 @@ extension HTTPLog {
           """
           \(status, name: "http.response.status_code"), \
           \(size, name: "http.response.body.size") bytes
-          """, failed, captures, fields, shared.log, place)
+          """, failed: failed, captures: captures, fields, shared.log, place)
       } else if elements.contains(.status) {
         span.end(
-          "\(status, name: "http.response.status_code")", failed, captures, fields, shared.log,
-          place)
+          "\(status, name: "http.response.status_code")", failed: failed, captures: captures,
+          fields,
+          shared.log, place)
       } else {
         if let size { fields.append(.int(Int64(size)), for: "http.response.body.size") }
-        span.end("response", failed, captures, fields, shared.log, place)
+        span.end("response", failed: failed, captures: captures, fields, shared.log, place)
       }
       if extra != nil { report(.response(status: status), fields) }
     }
@@ -179,16 +180,16 @@ extension HTTPLog {
       _ error: any Error, file: StaticString = #fileID, function: StaticString = #function,
       line: UInt32 = #line, column: UInt32 = #column
     ) {
-      fail(error, Place(file, function, line, column))
+      fail(error, SourceLocation(file, function, line, column))
     }
 
     /// Records that an error ends the exchange, at a place that the caller gives.
-    package func fail(_ error: any Error, _ place: Place) {
+    package func fail(_ error: any Error, _ place: SourceLocation) {
       failOne(error, place)
       for other in others { other.failOne(error, place) }
     }
 
-    private func failOne(_ error: any Error, _ place: Place) {
+    private func failOne(_ error: any Error, _ place: SourceLocation) {
       guard let shared, let span else { return }
       let elements = shared.options.error
       let fields = fields(of: elements)
@@ -198,9 +199,9 @@ extension HTTPLog {
           """
           \(String(describing: type(of: error)), name: "error.type", privacy: .public): \
           \(text, name: "error.message", privacy: .public)
-          """, true, false, fields, shared.log, place)
+          """, failed: true, captures: false, fields, shared.log, place)
       } else {
-        span.end("failed", true, false, fields, shared.log, place)
+        span.end("failed", failed: true, captures: false, fields, shared.log, place)
       }
       report(.error(text), fields)
     }
@@ -238,8 +239,8 @@ extension Logger.Span {
   /// gives. Inlined, so that the message is a literal of its statement.
   @inline(__always)
   fileprivate func end(
-    _ message: @autoclosure () -> LogLiteral, _ failed: Bool, _ captures: Bool,
-    _ fields: Logger.Metadata?, _ log: Logger, _ place: HTTPLog.Place
+    _ message: @autoclosure () -> LogLiteral, failed: Bool, captures: Bool,
+    _ fields: Logger.Metadata?, _ log: Logger, _ place: HTTPLog.SourceLocation
   ) {
     end(
       message, failed: failed, captures: captures, metadata: fields, by: log, file: place.file,

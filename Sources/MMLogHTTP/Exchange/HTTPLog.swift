@@ -99,12 +99,12 @@ public struct HTTPLog: Sendable {
   ) -> Exchange {
     guard isEnabled else { return Exchange() }
     return shared.begin(
-      beside: others, method, url, headers, task, Place(file, function, line, column))
+      beside: others, method, url, headers, task, SourceLocation(file, function, line, column))
   }
 
-  /// A statement's place in the source code.
+  /// Where a statement stands in the source code.
   @frozen @usableFromInline
-  package struct Place: Sendable {
+  package struct SourceLocation: Sendable {
     @usableFromInline package let file, function: StaticString
     @usableFromInline package let line, column: UInt32
 

@@ -26,7 +26,7 @@ extension HTTPLog {
     private let exchange: Exchange
     private let contentType: String?
     private let head: Head?
-    private let place: Place
+    private let place: SourceLocation
     private let state = Mutex(State())
 
     /// - Parameters:
@@ -36,10 +36,11 @@ extension HTTPLog {
     ///     request's.
     ///   - place: The statement at which the exchange ends. Nil, the default: this one.
     package init(
-      _ exchange: Exchange, contentType: String?, ending head: Head? = nil, at place: Place? = nil
+      _ exchange: Exchange, contentType: String?, ending head: Head? = nil,
+      at place: SourceLocation? = nil
     ) {
       (self.exchange, self.contentType, self.head) = (exchange, contentType, head)
-      self.place = place ?? Place(#fileID, #function, #line, #column)
+      self.place = place ?? SourceLocation(#fileID, #function, #line, #column)
     }
 
     // A body that nobody reads to its end is recorded as far as it came.

@@ -78,7 +78,7 @@ extension HTTPLog {
     @usableFromInline @inline(never)
     func begin(
       beside others: Others?, _ method: String, _ url: String, _ headers: () -> HTTPHeaders,
-      _ task: () -> String?, _ place: Place
+      _ task: () -> String?, _ place: SourceLocation
     ) -> Exchange {
       guard let others else { return begin(method, url, headers, task, place) }
       let further = others.all.map { $0.begin(method, url, headers, task, place) }
@@ -88,7 +88,7 @@ extension HTTPLog {
     /// Begins an exchange in this log.
     private func begin(
       _ method: String, _ url: String, _ headers: () -> HTTPHeaders, _ task: () -> String?,
-      _ place: Place
+      _ place: SourceLocation
     ) -> Exchange {
       guard isEnabled, filter?.passes(method, url) ?? true, let number = nextNumber() else {
         return Exchange()
@@ -111,7 +111,7 @@ extension HTTPLog {
     }
 
     private func begin(
-      _ method: String, _ url: String, _ fields: Logger.Metadata?, _ place: Place
+      _ method: String, _ url: String, _ fields: Logger.Metadata?, _ place: SourceLocation
     ) -> Logger.Span {
       guard elements.isSuperset(of: [.method, .url]) else {
         var fields = fields
