@@ -9,9 +9,9 @@
 ///
 /// A redacted value ends where its object or array goes on, whatever stands in between. A value of
 /// JSON in a text ends with the text. The byte behind the end has to agree: behind a comma, a
-/// quote; behind a bracket, white space or a sign that may stand there; behind the quote that ends
-/// a text, a comma or a bracket. Otherwise the value goes on: a secret may have quotes that should
-/// have been escaped.
+/// quote; behind a bracket, white space or a delimiter that may stand there; behind the quote that
+/// ends a text, a comma or a bracket. Otherwise the value goes on: a secret may have quotes that
+/// should have been escaped.
 struct JSONRedaction {
   private enum Phase {
     /// Behind a quote, or at the beginning.
@@ -37,8 +37,8 @@ struct JSONRedaction {
   /// Whether the last byte of a text was a backslash that escapes the next byte.
   private var isEscaped = false
   /// What ends the value, or a text in it, if what follows agrees; 0: nothing.
-  private var sign: UInt8 = 0
-  /// White space behind ``sign``.
+  private var delimiter: UInt8 = 0
+  /// White space behind ``delimiter``.
   private var space = HeldSpace()
   /// How many objects and arrays are open in a value that is not kept.
   private var depth = 0
@@ -72,7 +72,7 @@ struct JSONRedaction {
   /// Ends the JSON.
   mutating func finish(to output: inout RedactedOutput) {
     guard isRedacting else { return }
-    if sign == 0 || phase == .redactingText {
+    if delimiter == 0 || phase == .redactingText {
       appendHash(to: &output)
     } else {
       endValue(to: &output)
@@ -125,7 +125,7 @@ struct JSONRedaction {
     if action == .keep { return }
     place += 1
     output.append(start + kept, place - kept)
-    (phase, depth, isValueEmpty, isEscaped, sign) = (.redacting, 0, true, false, 0)
+    (phase, depth, isValueEmpty, isEscaped, delimiter) = (.redacting, 0, true, false, 0)
     hash = action == .hash ? ValueHash() : nil
   }
 
@@ -198,7 +198,8 @@ struct JSONRedaction {
 
   // MARK: - What is redacted
 
-  /// - Returns: Whether the value is over. Then its sign was read, and the byte at `place` was not.
+  /// - Returns: Whether the value is over. Then its delimiter was read, and the byte at `place` was
+  ///   not.
   private mutating func redact(
     _ start: UnsafePointer<UInt8>, _ count: Int, _ place: inout Int,
     _ output: inout RedactedOutput
@@ -207,30 +208,30 @@ struct JSONRedaction {
     defer { hash?.combine(start + hashed, place - hashed) }
     while place < count {
       let byte = start[place]
-      if byte <= 0x20, sign == UInt8(ascii: ",") || sign != 0 && phase == .redactingText {
+      if byte <= 0x20, delimiter == UInt8(ascii: ",") || delimiter != 0 && phase == .redactingText {
         hash?.combine(start + hashed, place - hashed)
         space.append(byte)
         place += 1
         hashed = place
         continue
       }
-      if sign != 0 {
-        let isEnd = endsWithSign(before: byte)
+      if delimiter != 0 {
+        let isEnd = endsWithDelimiter(before: byte)
         if isEnd, phase != .redactingText { return true }
         // If a quote too many has hidden the end, this shows that a name has ended instead.
-        name.take(sign, redactor.names)
+        name.take(delimiter, redactor.names)
         if isEnd { phase = .redacting }
-        (sign, space) = (0, HeldSpace())
+        (delimiter, space) = (0, HeldSpace())
       }
       let before = phase
-      if isSign(byte) {
-        sign = byte
+      if isDelimiter(byte) {
+        delimiter = byte
       } else {
         readValue(byte, &output)
         name.take(byte, redactor.names)
       }
       // White space outside of texts, and the quotes of a value that is a text, do not count.
-      if before == .redacting && byte <= 0x20 || depth == 0 && (sign != 0 || phase != before) {
+      if before == .redacting && byte <= 0x20 || depth == 0 && (delimiter != 0 || phase != before) {
         hash?.combine(start + hashed, place - hashed)
         hashed = place + 1
       }
@@ -240,7 +241,7 @@ struct JSONRedaction {
   }
 
   /// Whether a byte ends the value, or a text in it, as far as it alone says.
-  private mutating func isSign(_ byte: UInt8) -> Bool {
+  private mutating func isDelimiter(_ byte: UInt8) -> Bool {
     if phase == .redacting { return depth == 0 && Self.endsValue(byte) }
     if isEscaped {
       isEscaped = false
@@ -250,9 +251,9 @@ struct JSONRedaction {
     return byte == quote
   }
 
-  /// Whether the sign ends the value, or a text in it, if this byte follows.
-  private func endsWithSign(before byte: UInt8) -> Bool {
-    switch sign {
+  /// Whether the delimiter ends the value, or a text in it, if this byte follows.
+  private func endsWithDelimiter(before byte: UInt8) -> Bool {
+    switch delimiter {
     case UInt8(ascii: ","):
       byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") || Self.endsValue(byte)
     case UInt8(ascii: "}"), UInt8(ascii: "]"): byte <= 0x20 || Self.isBehindBracket(byte)
@@ -315,15 +316,15 @@ struct JSONRedaction {
   /// Ends the value. What ends it is kept.
   private mutating func endValue(to output: inout RedactedOutput) {
     appendHash(to: &output)
-    output.append(&sign, 1)
+    output.append(&delimiter, 1)
     space.append(to: &output)
-    if sign == UInt8(ascii: "\"") {
+    if delimiter == UInt8(ascii: "\"") {
       // The quote may end a name, if the text had already ended before.
       (phase, backslashes) = (.behindName, 0)
     } else {
       (phase, name) = (.name, NameReader(redactor.names))
     }
-    (sign, space) = (0, HeldSpace())
+    (delimiter, space) = (0, HeldSpace())
   }
 
   private mutating func appendHash(to output: inout RedactedOutput) {

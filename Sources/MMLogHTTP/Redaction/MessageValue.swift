@@ -20,8 +20,8 @@ struct MessageValue {
   /// How many backslashes stand before the quote: the quote of a text in a text has some.
   private var quoteBackslashes = 0
   private var backslashes = 0
-  /// How many letters of a prefix of a quote, as in `b"…"`, were read behind a sign before which
-  /// quotes begin. More than ``longestPrefix``: no quote begins here.
+  /// How many letters of a prefix of a quote, as in `b"…"`, were read behind a delimiter before
+  /// which quotes begin. More than ``longestPrefix``: no quote begins here.
   private var prefix = 0
   private static let longestPrefix = 2
 
@@ -77,10 +77,10 @@ struct MessageValue {
   /// of authorization have.
   static func isPair(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
     let name = bytes.drop { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
-    let sign = name.first {
+    let delimiter = name.first {
       $0 <= 0x20 || $0 == UInt8(ascii: "=") || $0 == UInt8(ascii: ":") || $0 == UInt8(ascii: ",")
         || $0 == UInt8(ascii: ";")
     }
-    return sign == UInt8(ascii: "=")
+    return delimiter == UInt8(ascii: "=")
   }
 }

@@ -1,8 +1,8 @@
 /// Redacts values with names in text, as URLs, forms and header fields have them: `name=value`; in
 /// a message also `name: value`, and in URLs and forms `"name": value`, as JSON in them has it.
 ///
-/// It passes once over the bytes of a whole text, without memory of its own. Names, and the signs
-/// that separate them, are compared as a server decodes them, however often they are
+/// It passes once over the bytes of a whole text, without memory of its own. Names, and the
+/// delimiters that separate them, are compared as a server decodes them, however often they are
 /// percent-encoded: so a URL inside a URL's query is redacted, too. A redacted value ends only
 /// where every reader would end it.
 struct PairRedaction {
@@ -50,9 +50,9 @@ struct PairRedaction {
   /// The part of a URL that the bytes belong to, behind a host in a message.
   private var urlPart = URLPart.none
   private var authority = Authority()
-  /// Where in the text the next sign of user information stands, or what shows that none comes,
+  /// Where in the text the next `@` of user information stands, or what shows that none comes,
   /// and where before it the last `#` stands. The bytes before that place are not searched again.
-  private var nextSign = (place: 0, isFound: false, hash: -1)
+  private var nextAt = (place: 0, isFound: false, hash: -1)
 
   private var isValueEmpty = true
   private var hasPlaceholder = false
@@ -236,8 +236,9 @@ struct PairRedaction {
     return byte < UInt8(ascii: "-") || byte == UInt8(ascii: "/") || byte > UInt8(ascii: "9")
   }
 
-  /// In a message, a space or a quote ends a name, unless the sign for its value follows. In URLs
-  /// and forms, only a quote does, and it may begin a name in what would otherwise be a value.
+  /// In a message, a space or a quote ends a name, unless the delimiter before its value follows.
+  /// In URLs and forms, only a quote does, and it may begin a name in what would otherwise be a
+  /// value.
   @inline(__always)
   private mutating func skipsSpace(_ byte: UInt8) -> Bool {
     if kind == .text { return isNaming && skipsMessageSpace(byte) }
@@ -376,7 +377,7 @@ struct PairRedaction {
         authority.hasUserInformation = true
         (authority.isBehindColon, authority.hasNoPort) = (false, false)
       } else if endsName(byte), beginValue(behind: byte) {
-        // No host has this sign. What is before it may be a password that goes on behind it.
+        // No host has this delimiter. What is before it may be a password that goes on behind it.
         if !authority.hasUserInformation { output.append(Redactor.placeholder) }
         return
       } else if endsAuthority(byte, raw) {
@@ -471,42 +472,42 @@ struct PairRedaction {
   ) -> Bool {
     let isEncoded = hexDigit(raw) != nil
     if isEncoded && !isInQuery && kind == .url { return true }
-    // What stands behind the colon is no port: it is a password, if a sign of user information
+    // What stands behind the colon is no port: it is a password, if an `@` of user information
     // follows.
     let mayBeMissing = authority.hasNoPort && Self.endsHost(raw)
     guard mayBeMissing || isEncoded && !authority.hasUserInformation else { return false }
-    if nextSign.place < place { searchSign(start, count, from: place) }
-    return nextSign.isFound && (authority.hasNoPort || nextSign.hash < place)
+    if nextAt.place < place { searchAt(start, count, from: place) }
+    return nextAt.isFound && (authority.hasNoPort || nextAt.hash < place)
   }
 
-  private mutating func searchSign(_ start: UnsafePointer<UInt8>, _ count: Int, from first: Int) {
+  private mutating func searchAt(_ start: UnsafePointer<UInt8>, _ count: Int, from first: Int) {
     var place = first
-    nextSign = (first, false, -1)
+    nextAt = (first, false, -1)
     search: while place < count {
       switch start[place] {
       case UInt8(ascii: "&"): if isInQuery { break search }
-      case UInt8(ascii: "#"): nextSign.hash = place
-      case UInt8(ascii: "@"): nextSign.isFound = true
+      case UInt8(ascii: "#"): nextAt.hash = place
+      case UInt8(ascii: "@"): nextAt.isFound = true
       // `%40`, however often that was encoded.
       case UInt8(ascii: "4"):
-        nextSign.isFound = place + 1 < count && start[place + 1] == UInt8(ascii: "0")
+        nextAt.isFound = place + 1 < count && start[place + 1] == UInt8(ascii: "0")
       default: if kind == .text && Self.endsURL(start[place]) { break search }
       }
-      if nextSign.isFound { break }
+      if nextAt.isFound { break }
       place += 1
     }
-    nextSign.place = place
+    nextAt.place = place
   }
 
   // MARK: - What is redacted
 
-  /// Whether the value behind the name that has just ended with `sign` is not kept.
+  /// Whether the value behind the name that has just ended with `delimiter` is not kept.
   @inline(__always)
-  private mutating func beginValue(behind sign: UInt8) -> Bool {
+  private mutating func beginValue(behind delimiter: UInt8) -> Bool {
     // A field of JSON that no rule names is kept, as it is elsewhere.
     if hasInnerName { endInnerName(isInMessage: false) }
     let action = redactor.action(
-      of: name, unlisted: sign == UInt8(ascii: "=") ? redactor.unlistedValues : .keep)
+      of: name, unlisted: delimiter == UInt8(ascii: "=") ? redactor.unlistedValues : .keep)
     if action == .keep { return false }
     beginValue(.redacting, action)
     return true
