@@ -16,43 +16,43 @@ struct PairRedaction {
     case text
   }
 
-  private enum Phase {
+  enum Phase {
     case text, authority
     /// In a value that is not kept: behind `=`, and behind a name and a colon.
     case redacting, redactingMessageValue
   }
 
-  private enum URLPart { case none, path, query }
+  enum URLPart { case none, path, query }
 
-  private let redactor: Redactor.Compiled
-  private let kind: Kind
-  private var phase = Phase.text
+  let redactor: Redactor.Compiled
+  let kind: Kind
+  var phase = Phase.text
 
   /// Whether the next bytes may be part of a name. ``name`` says where in it they are.
-  private var isNaming: Bool
+  var isNaming: Bool
   /// Whether there was a space or a quote in the name, or behind it: the next letter shows which.
-  private var hasSpace = false
+  var hasSpace = false
   /// Whether a quote stands before the name in a URL or a form: it may be a name in JSON.
-  private var isQuoted = false
-  private var name: NameMatcher.State
+  var isQuoted = false
+  var name: NameMatcher.State
   /// In a message, the end of the name behind a colon or a bracket, which may be a name of its own.
   private var innerName: NameMatcher.State
-  private var hasInnerName = false
+  var hasInnerName = false
   /// How much of a percent-encoded byte was read: 0: nothing; 1: the sign; 2: also a digit.
-  private var percent: UInt8 = 0
+  var percent: UInt8 = 0
   private var high: UInt8 = 0
 
   /// How much was read of what stands before a host: 1: a colon, or the beginning; 2: also a slash.
-  private var slashes: UInt8 = 1
+  var slashes: UInt8 = 1
   /// Whether all bytes so far may be a scheme.
-  private var isScheme: Bool
-  private var hasQuery: Bool
+  var isScheme: Bool
+  var hasQuery: Bool
   /// The part of a URL that the bytes belong to, behind a host in a message.
-  private var urlPart = URLPart.none
-  private var authority = Authority()
+  var urlPart = URLPart.none
+  var authority = Authority()
   /// Where in the text the next `@` of user information stands, or what shows that none comes,
   /// and where before it the last `#` stands. The bytes before that place are not searched again.
-  private var nextAt = (place: 0, isFound: false, hash: -1)
+  var nextAt = (place: 0, isFound: false, hash: -1)
 
   private var isValueEmpty = true
   private var hasPlaceholder = false
@@ -62,7 +62,7 @@ struct PairRedaction {
   private var heldSpaces = 0
 
   /// Where the bytes begin that are kept, and not in the output yet.
-  private var kept = 0
+  var kept = 0
 
   init(_ redactor: Redactor.Compiled, _ kind: Kind) {
     self.redactor = redactor
@@ -240,7 +240,7 @@ struct PairRedaction {
   /// In URLs and forms, only a quote does, and it may begin a name in what would otherwise be a
   /// value.
   @inline(__always)
-  private mutating func skipsSpace(_ byte: UInt8) -> Bool {
+  mutating func skipsSpace(_ byte: UInt8) -> Bool {
     if kind == .text { return isNaming && skipsMessageSpace(byte) }
     return (hasSpace || byte == UInt8(ascii: "\"")) && skipsQuote(byte)
   }
@@ -271,12 +271,12 @@ struct PairRedaction {
 
   /// Whether a value comes behind this byte.
   @inline(__always)
-  private func endsName(_ byte: UInt8) -> Bool {
+  func endsName(_ byte: UInt8) -> Bool {
     isNaming && (byte == UInt8(ascii: "=") || byte == UInt8(ascii: ":") && isQuoted && hasSpace)
   }
 
   @inline(__always)
-  private func isSeparator(_ byte: UInt8) -> Bool {
+  func isSeparator(_ byte: UInt8) -> Bool {
     switch byte {
     case UInt8(ascii: "&"), UInt8(ascii: ";"): true
     // In a form, these begin the query of a URL that is a value.
@@ -288,7 +288,7 @@ struct PairRedaction {
 
   /// Returns the decoded byte, once it is complete.
   @inline(__always)
-  private mutating func decoded(_ raw: UInt8) -> UInt8? {
+  mutating func decoded(_ raw: UInt8) -> UInt8? {
     if percent == 0 && raw != UInt8(ascii: "%") { return raw }
     return decodedPercent(raw)
   }
@@ -312,198 +312,18 @@ struct PairRedaction {
     return percent == 1 ? nil : byte
   }
 
-  // MARK: - User information
-
-  /// Whether a host, and before it perhaps a name and a password, begin behind this byte.
   @inline(__always)
-  private mutating func isHostNext(_ byte: UInt8) -> Bool {
-    switch byte {
-    case UInt8(ascii: ":"):
-      // Behind a scheme, slashes may be missing.
-      slashes = 1
-      defer { isScheme = false }
-      return isScheme
-    case UInt8(ascii: "/"), UInt8(ascii: "\\"):
-      isScheme = false
-      if slashes == 2 { return true }
-      slashes = slashes == 1 ? 2 : 0
-      return false
-    case UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "."): slashes = 0
-    // A value may be a URL without a scheme.
-    case UInt8(ascii: "="): (slashes, isScheme) = (1, false)
-    default:
-      slashes = 0
-      if !isLetterOrDigit(byte) { isScheme = false }
-    }
-    return false
-  }
-
-  /// Whether `&` ends a value here. A question mark in the words of a message begins no query.
-  private var isInQuery: Bool { kind == .text ? urlPart == .query : hasQuery }
-
-  /// What stands between a scheme and a path.
-  fileprivate struct Authority {
-    var isBegun = false
-    var hasUserInformation = false
-    /// Whether something other than a port stands behind a colon.
-    var hasNoPort = false
-    var isBehindColon = false
-  }
-
-  private mutating func readAuthority(
-    _ start: UnsafePointer<UInt8>, _ count: Int, _ place: inout Int,
-    _ output: inout RedactedOutput
-  ) {
-    while place < count {
-      if authority.isBegun, !authority.isBehindColon, !isNaming, percent == 0 {
-        while place < count, Self.isOfName(start[place]) { place &+= 1 }
-        guard place < count else { return }
-      }
-      let raw = start[place]
-      place += 1
-      guard let byte = decoded(raw) else { continue }
-      let isSlash = byte == UInt8(ascii: "/") || byte == UInt8(ascii: "\\")
-      if !authority.isBegun {
-        if isSlash { continue }
-        authority.isBegun = true
-        output.append(start + kept, place - 1 - kept)
-        kept = place - 1
-      }
-      if byte == UInt8(ascii: "@") {
-        if !authority.hasUserInformation { output.append(Redactor.placeholder) }
-        output.append("@")
-        kept = place
-        readNameInAuthority(byte)
-        authority.hasUserInformation = true
-        (authority.isBehindColon, authority.hasNoPort) = (false, false)
-      } else if endsName(byte), beginValue(behind: byte) {
-        // No host has this delimiter. What is before it may be a password that goes on behind it.
-        if !authority.hasUserInformation { output.append(Redactor.placeholder) }
-        return
-      } else if endsAuthority(byte, raw) {
-        if goesOn(behind: raw, start, count, place) {
-          readNameInAuthority(byte)
-          continue
-        }
-        phase = .text
-        if kind == .text, urlPart == .none { urlPart = .path }
-        isScheme = false
-        // What looked like a host may be one more scheme, `jdbc:postgresql://`, or end in a name.
-        let before = place > 1 ? start[place - 2] : 0
-        slashes = isSlash && (before == UInt8(ascii: ":") || before == UInt8(ascii: "=")) ? 1 : 0
-        // The byte is read again as what follows; a byte that was encoded is complete.
-        if raw == byte { place -= 1 } else if isSeparator(byte) { beginName() }
-        return
-      } else {
-        authority.note(byte)
-        readNameInAuthority(byte)
-      }
-    }
-  }
-
-  /// Whether a byte is a letter, a digit, a dot or a minus sign, as hosts have them.
-  @inline(__always)
-  private static func isOfHost(_ byte: UInt8) -> Bool {
-    isLetterOrDigit(byte) || byte &- UInt8(ascii: "-") < 2
-  }
-
-  /// Whether a byte has no meaning in a host.
-  @inline(__always)
-  private static func isOfName(_ byte: UInt8) -> Bool {
-    byte >= UInt8(ascii: "A")
-      ? byte != UInt8(ascii: "\\") && byte != UInt8(ascii: "]")
-      : byte &- UInt8(ascii: "-") < 2 || byte &- UInt8(ascii: "0") < 10
-  }
-
-  private mutating func readNameInAuthority(_ byte: UInt8) {
-    if kind != .text, skipsSpace(byte) { return }
-    if isSeparator(byte) {
-      beginName()
-    } else if byte == UInt8(ascii: "=") || endsName(byte) {
-      (isNaming, hasSpace) = (false, false)
-      if kind == .text { beginName() }
-    } else if isNaming {
-      redactor.names.take(byte, &name)
-    }
-  }
-
-  @inline(__always)
-  private mutating func beginName() {
+  mutating func beginName() {
     (isNaming, hasSpace, isQuoted) = (true, false, false)
     hasInnerName = false
     name = redactor.names.started()
-  }
-
-  private func endsAuthority(_ byte: UInt8, _ raw: UInt8) -> Bool {
-    if Self.endsHost(byte) { return true }
-    if byte == UInt8(ascii: "&") { return isInQuery && raw == byte }
-    return kind == .text && Self.endsURL(byte)
-  }
-
-  /// Whether a path, a query or a fragment begins with a byte.
-  private static func endsHost(_ byte: UInt8) -> Bool {
-    switch byte {
-    case UInt8(ascii: "/"), UInt8(ascii: "\\"), UInt8(ascii: "?"), UInt8(ascii: "#"): true
-    default: false
-    }
-  }
-
-  /// Whether a byte ends a URL in a message.
-  @inline(__always)
-  private static func endsURL(_ byte: UInt8) -> Bool {
-    byte <= 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "<")
-      || byte == UInt8(ascii: ">")
-  }
-
-  /// Whether a byte ends a URL in a message, or opens something that may have such bytes in it.
-  private static func endsOrOpens(_ byte: UInt8) -> Bool {
-    switch byte {
-    case UInt8(ascii: "'"), UInt8(ascii: "`"): true
-    case UInt8(ascii: "{"), UInt8(ascii: "["), UInt8(ascii: "("): true
-    // A backslash stands before a quote in a quoted text.
-    case UInt8(ascii: "\\"): true
-    default: endsURL(byte)
-    }
-  }
-
-  /// Whether what would end a host may stand in a password: it is encoded, or should have been.
-  private mutating func goesOn(
-    behind raw: UInt8, _ start: UnsafePointer<UInt8>, _ count: Int, _ place: Int
-  ) -> Bool {
-    let isEncoded = hexDigit(raw) != nil
-    if isEncoded && !isInQuery && kind == .url { return true }
-    // What stands behind the colon is no port: it is a password, if an `@` of user information
-    // follows.
-    let mayBeMissing = authority.hasNoPort && Self.endsHost(raw)
-    guard mayBeMissing || isEncoded && !authority.hasUserInformation else { return false }
-    if nextAt.place < place { searchAt(start, count, from: place) }
-    return nextAt.isFound && (authority.hasNoPort || nextAt.hash < place)
-  }
-
-  private mutating func searchAt(_ start: UnsafePointer<UInt8>, _ count: Int, from first: Int) {
-    var place = first
-    nextAt = (first, false, -1)
-    search: while place < count {
-      switch start[place] {
-      case UInt8(ascii: "&"): if isInQuery { break search }
-      case UInt8(ascii: "#"): nextAt.hash = place
-      case UInt8(ascii: "@"): nextAt.isFound = true
-      // `%40`, however often that was encoded.
-      case UInt8(ascii: "4"):
-        nextAt.isFound = place + 1 < count && start[place + 1] == UInt8(ascii: "0")
-      default: if kind == .text && Self.endsURL(start[place]) { break search }
-      }
-      if nextAt.isFound { break }
-      place += 1
-    }
-    nextAt.place = place
   }
 
   // MARK: - What is redacted
 
   /// Whether the value behind the name that has just ended with `delimiter` is not kept.
   @inline(__always)
-  private mutating func beginValue(behind delimiter: UInt8) -> Bool {
+  mutating func beginValue(behind delimiter: UInt8) -> Bool {
     // A field of JSON that no rule names is kept, as it is elsewhere.
     if hasInnerName { endInnerName(isInMessage: false) }
     let action = redactor.action(
@@ -604,18 +424,6 @@ struct PairRedaction {
   private mutating func endValue(to output: inout RedactedOutput) {
     if !isValueEmpty, let hash { output.append(hash: hash.value) }
     (phase, slashes, hash) = (.text, 0, nil)
-  }
-}
-
-extension PairRedaction.Authority {
-  fileprivate mutating func note(_ byte: UInt8) {
-    switch byte {
-    case UInt8(ascii: ":"): (isBehindColon, hasNoPort) = (true, false)
-    // The end of an address of IPv6.
-    case UInt8(ascii: "]"): (isBehindColon, hasNoPort) = (false, false)
-    case UInt8(ascii: "0")...UInt8(ascii: "9"): break
-    default: hasNoPort = hasNoPort || isBehindColon
-    }
   }
 }
 
