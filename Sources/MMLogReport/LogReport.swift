@@ -207,9 +207,9 @@ public struct LogReport {
     output.append("</style>\n</head>\n")
     output.append(PackageResources.report_html)
     output.append(#"<script type="application/json" id="data">"#)
-    let head = output.count
-    appendFileHeader(made, &output)
-    output.escapeLessThan(from: head)
+    let dataStart = output.count
+    appendData(made, &output)
+    output.escapeLessThan(from: dataStart)
     output.append("</script>\n")
     records.append(to: &output)
     output.append("<script>\n")
@@ -217,7 +217,7 @@ public struct LogReport {
     output.append("</script>\n</body>\n</html>\n")
   }
 
-  private mutating func appendFileHeader(_ made: Timestamp, _ output: inout TextBuffer) {
+  private mutating func appendData(_ made: Timestamp, _ output: inout TextBuffer) {
     buckets.widen(toSpan: 1 << 20)
     output.append(#"{"made":""#)
     timestamp.append(made, to: &output)
@@ -227,21 +227,44 @@ public struct LogReport {
     output.appendList(offsets) { $0.append(text: "[\(inMilliseconds($1.from)),\($1.seconds)]") }
     let limits = [filter.since, filter.until].map { $0.map { "\(inMilliseconds($0))" } ?? "null" }
     output.append(text: #"],"since":\#(limits[0]),"until":\#(limits[1])"#)
+    appendBuckets(&output)
+    output.append(#","labels":["#)
+    output.appendList(labels.all) { $0.append(json: $1.text) }
+    output.append("]")
+    appendThreads(&output)
+    appendSites(&output)
+    output.append(#","sessions":["#)
+    let detailed = Set(lastCrashes)
+    output.appendList(shown) { append(sessions[$1], hasStack: detailed.contains($1), &$0) }
+    output.append("]")
+    appendSpans(&output)
+    append(corruption, "corruption", &output)
+    append(missing, "missing", &output)
+    output.append("}")
+  }
+
+  private func appendBuckets(_ output: inout TextBuffer) {
     output.append(text: #","width":\#(Double(buckets.width) / 1e6),"buckets":["#)
     output.appendList(buckets.sorted) { output, bucket in
       output.append(text: "[\(inMilliseconds(bucket.start))")
       for level in bucket.counts.indices { output.append(text: ",\(bucket.counts[level])") }
       output.append("]")
     }
-    output.append(#"],"labels":["#)
-    output.appendList(labels.all) { $0.append(json: $1.text) }
-    output.append(#"],"threads":["#)
+    output.append("]")
+  }
+
+  private func appendThreads(_ output: inout TextBuffer) {
+    output.append(#","threads":["#)
     output.appendList(threads.all) { output, thread in
       output.append(text: "[\(thread.id),\(thread.ordinal),")
       output.append(json: thread.name)
       output.append("]")
     }
-    output.append(#"],"sites":["#)
+    output.append("]")
+  }
+
+  private func appendSites(_ output: inout TextBuffer) {
+    output.append(#","sites":["#)
     output.appendList(sites.entries) { output, entry in
       output.append("[")
       for text in [entry.file, entry.function, entry.template] {
@@ -252,14 +275,7 @@ public struct LogReport {
         text: "\(entry.line),\(entry.counts.records),\(entry.counts.bytes),"
           + "\(entry.level.rawValue)]")
     }
-    output.append(#"],"sessions":["#)
-    let detailed = Set(lastCrashes)
-    output.appendList(shown) { append(sessions[$1], hasStack: detailed.contains($1), &$0) }
-    appendSpans(&output)
     output.append("]")
-    append(corruption, "corruption", &output)
-    append(missing, "missing", &output)
-    output.append("}")
   }
 
   private func append(_ findings: Findings, _ name: String, _ output: inout TextBuffer) {
@@ -288,7 +304,7 @@ public struct LogReport {
       ? all : Array(all.sorted { $0.length > $1.length }.prefix(Self.maximumSpans))
     output.append(
       text:
-        #"],"otherSpans":\#(spans.others + spans.otherOpen + all.count - listed.count),"spans":["#)
+        #","otherSpans":\#(spans.others + spans.otherOpen + all.count - listed.count),"spans":["#)
     var numbers: [SessionID: Int] = [:]
     for (number, index) in shown.enumerated() { numbers[sessions[index].session.id] = number }
     output.appendList(listed) { output, span in
@@ -303,6 +319,7 @@ public struct LogReport {
       }
       output.append("]")
     }
+    output.append("]")
   }
 
   private func append(_ session: Session, hasStack: Bool, _ output: inout TextBuffer) {
