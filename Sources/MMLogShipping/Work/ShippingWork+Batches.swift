@@ -230,26 +230,8 @@ extension ShippingWork {
       try settle(batch, session, acknowledged: 0, refused: 0)
       return true
     }
-    let mayBeSent = batch.gaps.contains { $0.mayBeSent }
-    let id = ConsumerState.Note.id(
-      of: consumer, batch.session.id, from: batch.from, to: batch.to, mayBeSent: mayBeSent)
-    let noted = ConsumerState.Note(
-      id: id, session: batch.session.id, from: batch.from, to: batch.to, count: batch.count,
-      mayBeSent: mayBeSent,
-      goneArchives: session?.goneArchives(from: batch.from, to: batch.to) ?? 0)
-    change { $0.batches[batch.session.id] = noted }
-    try note(isSafe: true)
-    TestPoint.reach(.batchNoted)
-    let outcome: Delivery.Outcome
-    if let unsettled, unsettled.id == id, unsettled.count == batch.count {
-      outcome = .accepted(unsettled.answer)
-    } else {
-      // The receiver sees the session after the edits. The balance needs the session as it is.
-      var sent = batch
-      sent.session = edited(batch.session)
-      outcome = delivery.send(sent, id: id)
-    }
-    switch outcome {
+    let id = try note(batch, session)
+    switch outcome(of: batch, id: id) {
     case .stopped: return false
     case .accepted(let answer):
       TestPoint.reach(.batchSent)
@@ -271,6 +253,36 @@ extension ShippingWork {
     case .givenUp(let reason): try putAside(batch, session, reason, id: id)
     }
     return true
+  }
+
+  /// Notes a batch before it is sent.
+  ///
+  /// - Returns: Its id.
+  private func note(
+    _ batch: FormedBatch, _ session: QueuedSession?
+  ) throws(LogError) -> String {
+    let mayBeSent = batch.gaps.contains { $0.mayBeSent }
+    let id = ConsumerState.Note.id(
+      of: consumer, batch.session.id, from: batch.from, to: batch.to, mayBeSent: mayBeSent)
+    let noted = ConsumerState.Note(
+      id: id, session: batch.session.id, from: batch.from, to: batch.to, count: batch.count,
+      mayBeSent: mayBeSent,
+      goneArchives: session?.goneArchives(from: batch.from, to: batch.to) ?? 0)
+    change { $0.batches[batch.session.id] = noted }
+    try note(isSafe: true)
+    TestPoint.reach(.batchNoted)
+    return id
+  }
+
+  /// Sends a batch, unless the receiver's answer to it is known.
+  private func outcome(of batch: FormedBatch, id: String) -> Delivery.Outcome {
+    if let unsettled, unsettled.id == id, unsettled.count == batch.count {
+      return .accepted(unsettled.answer)
+    }
+    // The receiver sees the session after the edits. The balance needs the session as it is.
+    var sent = batch
+    sent.session = edited(batch.session)
+    return delivery.send(sent, id: id)
   }
 
   /// Puts all of a batch aside.
