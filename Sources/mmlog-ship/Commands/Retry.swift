@@ -17,7 +17,7 @@ extension Command {
   ) { arguments, output in
     var status = Program.Status.success
     for route in try arguments.routes() {
-      let route = try AnyRoute(route)
+      let route = try route.open()
       let result = try waiting {
         let result = try await route.retry()
         await route.stop()
@@ -95,7 +95,7 @@ extension Arguments {
     }
   }
 
-  /// The same for commands that need the numbers of records.
+  /// As ``routes()``, for commands that need the numbers of records.
   func recordRoutes() throws -> [Plan.Route] {
     let routes = try routes()
     for route in routes where route.target.settings.url.takesArchives {

@@ -55,7 +55,7 @@ private struct Send {
       throw UsageError("\(error)")
     }
     routes = plan.routes
-    // This fails before anything is sent.
+    // A file of metrics that cannot be written is refused before anything is sent.
     if let path = arguments.value(of: .metrics) {
       let (parent, name) = path.splitAtLastSlash
       _ = try NamedFile(name, in: Directory.open(parent), path)
@@ -79,11 +79,11 @@ private struct Send {
       return .nothingReadable
     }
     if arguments.isSet(.check) { return try check(selectedRoutes()) }
-    // This comes before the first thread.
+    // The signals are blocked before the first thread, so that all threads leave them to this one.
     StopSignals.block()
     let areRecovered = arguments.isSet(.orphans) ? recover() : true
     // Recovered sessions are among what can be selected.
-    let routes = try selectedRoutes().map { try AnyRoute($0) }
+    let routes = try selectedRoutes().map { try $0.open() }
     let isBounded = arguments.isSet(.once) || arguments.isSet(.orphans) || isSelection
     guard isBounded else { return try serve(routes) }
     let status = try sendOnce(routes)
@@ -185,7 +185,7 @@ private struct Send {
 
   // MARK: - Once
 
-  private func sendOnce(_ routes: [AnyRoute]) throws -> Program.Status {
+  private func sendOnce(_ routes: [any ShippingRoute]) throws -> Program.Status {
     let (answer, isOrphans) = (Promise<Bool>(), arguments.isSet(.orphans))
     let work = Task.detached {
       let all = await withTaskGroup(of: Bool.self) { group in
@@ -213,7 +213,7 @@ private struct Send {
 
   // MARK: - As a service
 
-  private func serve(_ routes: [AnyRoute]) throws -> Program.Status {
+  private func serve(_ routes: [any ShippingRoute]) throws -> Program.Status {
     for route in routes { try route.start() }
     ServiceManager.notify("READY=1\nSTATUS=\(status(routes))")
     var seconds = 0
@@ -239,7 +239,7 @@ private struct Send {
     return .success
   }
 
-  private func status(_ routes: [AnyRoute]) -> String {
+  private func status(_ routes: [any ShippingRoute]) -> String {
     let (records, archives) = (routes.compactMap(\.statistics), routes.compactMap(\.archives))
     let blocked = records.count { $0.isBlocked } + archives.count { $0.isBlocked }
     func sum(_ numbers: [Int]) -> Int { numbers.reduce(0, +) }
@@ -256,7 +256,7 @@ private struct Send {
     return parts.joined(separator: ", ")
   }
 
-  private func writeMetrics(_ routes: [AnyRoute]) {
+  private func writeMetrics(_ routes: [any ShippingRoute]) {
     guard let path = arguments.value(of: .metrics) else { return }
     let text =
       Shipper.Statistics.prometheusText(
@@ -290,7 +290,7 @@ private struct Send {
   private func check(_ routes: [Plan.Route]) throws -> Program.Status {
     var status = Program.Status.success
     for planned in routes {
-      let route = try AnyRoute(planned)
+      let route = try planned.open()
       let problem: String? = try waiting { await route.check() }
       let answer = problem ?? "the destination answers"
       try output.append("\(route.name): \(answer)\n".escapedControls)
