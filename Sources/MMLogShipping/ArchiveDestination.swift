@@ -28,7 +28,7 @@ public protocol ArchiveDestination: Sendable {
 }
 
 extension ArchiveDestination {
-  /// Does nothing.
+  /// Does nothing, and never throws.
   public func check() async throws {}
 }
 

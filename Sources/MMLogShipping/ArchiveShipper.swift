@@ -203,6 +203,8 @@ public final class ArchiveShipper: Sendable {
   /// shipped nor refused.
   ///
   /// - Throws: What keeps the directory or an archive from being read.
+  /// - Complexity: one system call for each archive that was seen before, some ten for each new
+  ///   one.
   public func waiting() throws(LogError) -> [ArchiveInfo] {
     let (archives, unreadable) = try scan()
     if let error = unreadable.first { throw error }
@@ -225,6 +227,8 @@ public final class ArchiveShipper: Sendable {
   /// Returns the archives that the receiver has refused, the oldest first.
   ///
   /// - Throws: What keeps the directory from being read.
+  /// - Complexity: one system call for each archive that was seen before, some ten for each new
+  ///   one.
   public func refused() throws(LogError) -> [ArchiveInfo] {
     try catalog.scan().filter(Self.isRefused)
   }
@@ -252,7 +256,7 @@ public final class ArchiveShipper: Sendable {
 
   /// - Returns: Whether the archive is shipped.
   private func ship(_ archive: ArchiveInfo) throws(LogError) -> Bool {
-    // This comes before the lease: an archive without a valid file header is not sent.
+    // The file header is read before the lease: an archive without a valid one is not sent.
     let identity = try ArchiveInfo.identity(ofArchiveAt: archive.path)
     var attempt = 1
     guard var lease = try acquire(archive) else { return false }

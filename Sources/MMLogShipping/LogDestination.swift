@@ -40,6 +40,6 @@ public protocol LogDestination: Sendable {
 }
 
 extension LogDestination {
-  /// Does nothing.
+  /// Does nothing, and never throws.
   public func check() async throws {}
 }
