@@ -4,7 +4,7 @@ import CommandLineTool
 /// thousands of corrupted places.
 package final class Complaints {
   /// The maximum number of lines; of further ones, only the number is printed. While a log is
-  /// followed, all lines are printed, and so many of them are remembered.
+  /// followed, all lines are printed, and this is how many of them are remembered.
   package static let usualMaximum = 50
 
   private let maximum: Int

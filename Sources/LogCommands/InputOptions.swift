@@ -31,7 +31,7 @@ extension Arguments {
     return [directory]
   }
 
-  /// The same for a command that takes directories, but neither standard input nor archives.
+  /// As ``paths(behind:)``, for a command that takes neither standard input nor archives.
   ///
   /// - Parameter takesRings: Whether the command also takes single rings.
   package func directories(

@@ -12,7 +12,7 @@ public struct SessionOverview: Sendable {
   /// The last values of the state slots, by name; the current ones for a process that lives. Empty
   /// if the process has none, or has closed its store.
   public var state: [(name: String, value: Value)] { stateInWords.pairs }
-  /// The same values as they stand in files.
+  /// The values of ``state`` as they stand in files.
   package let stateInWords: SessionFields
   /// The time of the last record, as far as the session's files say; nil if it has no records.
   public let lastTime: Timestamp?

@@ -47,7 +47,7 @@ struct GapRecord {
     return all
   }
 
-  /// The same as the text of a JSON object.
+  /// The ``attributes`` as the text of a JSON object.
   var jsonAttributes: String {
     var object = JSONObject()
     for (name, value) in attributes {

@@ -79,7 +79,7 @@ public struct Reconciliation: Sendable {
       received: received, identities: LogIdentities())
   }
 
-  /// Does the same, also for encrypted records.
+  /// As ``init(of:consumer:filter:ringDirectory:received:)``, also for encrypted records.
   ///
   /// - Parameter identities: Who decrypts them. Records that none of them opens are a problem,
   ///   since they can be neither sent nor compared.

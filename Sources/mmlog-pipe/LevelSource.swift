@@ -196,7 +196,7 @@ func regex(_ text: String) -> String? {
 }
 
 extension UnsafeRawBufferPointer {
-  /// Returns at most so many bytes of the first line.
+  /// Returns the first line, or its first `count` bytes.
   func beginning(_ count: Int) -> UnsafeRawBufferPointer {
     let start = prefix(count)
     return UnsafeRawBufferPointer(rebasing: start.firstIndex(of: 10).map { start[..<$0] } ?? start)

@@ -12,8 +12,8 @@ struct LineJoiner {
 
   /// A record with more bytes than this is divided between two lines.
   static let largest = 1 << 20
-  /// When no line follows within so many milliseconds, a record has ended. A traceback that is
-  /// printed line by line takes less time between two lines.
+  /// When no line follows within this time, in milliseconds, a record has ended. A traceback that
+  /// is printed line by line takes less time between two lines.
   static let patience = 20
   /// After that time a record has ended in any case.
   static let longest = Duration.seconds(1)

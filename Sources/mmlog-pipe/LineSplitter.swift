@@ -40,7 +40,7 @@ struct LineSplitter: ~Copyable {
   private let longest: Int
 
   /// - Parameters:
-  ///   - longest: Longer lines are given in pieces of so many bytes.
+  ///   - longest: Lines with more bytes than this are given in pieces of that size.
   ///   - joiner: Decides which lines are one record; nil: each line is one.
   init(longest: Int, joiner: LineJoiner?) {
     (self.longest, self.joiner) = (longest, joiner)
@@ -58,7 +58,7 @@ struct LineSplitter: ~Copyable {
     }
   }
 
-  /// Says that so many bytes were put into ``space``.
+  /// Says that `count` bytes were put into ``space``.
   mutating func add(_ count: Int) { filled += count }
 
   /// The number of the record whose lines ``forEachRecord(_:)`` has not given yet; nil: there is

@@ -23,7 +23,7 @@ struct StoppableInput: ~Copyable {
     }
   }
 
-  /// After a signal, the input has ended when nothing has come for so many milliseconds.
+  /// After a signal, the input has ended when nothing has come for this time, in milliseconds.
   private static let lastSilence: CInt = 1000
 
   /// Reads what there is, or waits for it.
@@ -39,7 +39,7 @@ struct StoppableInput: ~Copyable {
     return count == 0 ? nil : count
   }
 
-  /// Whether there is something to read within so many milliseconds, or the input has ended.
+  /// Whether there is something to read within this time, or the input has ended.
   func isReady(within milliseconds: Int) throws(SystemError) -> Bool {
     try wait(upTo: CInt(clamping: milliseconds), forSignals: false) != .silent
   }

@@ -62,7 +62,7 @@ struct ListeningSocket: ~Copyable {
     let listening = try check(socket(AF_UNIX, Self.type, 0), path)
     _ = close(descriptor)
     try check(address.with { bind(listening, $0, size) }, path)
-    // This comes before the socket takes connections: until then, nobody can use it.
+    // The mode is set before the socket takes connections: until then, nobody can use it.
     try check(chmod(path, 0o660), path)
     try check(listen(listening, Self.backlog), path)
     (self.descriptor, self.path, name, isLocal) = (listening, path, "unix:\(path)", true)

@@ -23,7 +23,7 @@ struct Receiver {
   }
 
   func run() throws -> Program.Status {
-    // This comes before the first thread: all threads leave these signals to this one.
+    // The signals are blocked before the first thread: all threads leave them to this one.
     StopSignals.block()
     if let tokens = settings.tokens { _ = try Tokens.read(tokens) }
     let archives = try ReceivedArchives(at: directory, limits)

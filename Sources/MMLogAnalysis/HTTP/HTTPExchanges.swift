@@ -86,7 +86,7 @@ package struct HTTPExchanges {
   /// - Parameters:
   ///   - keepsBodies: Whether bodies and header fields are kept.
   ///   - outcomes: The outcomes of exchanges to list.
-  ///   - capacity: At least so many exchanges are kept.
+  ///   - capacity: How many exchanges are kept at least.
   ///   - maximumBytes: How many bytes methods, URLs and errors may take in memory.
   package init(
     keepsBodies: Bool, outcomes: Set<LogSpans.Outcome> = LogSpans.Outcome.all,

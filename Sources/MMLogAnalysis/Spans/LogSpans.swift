@@ -58,7 +58,7 @@ package struct LogSpans {
   /// - Parameters:
   ///   - outcomes: The outcomes of spans to keep.
   ///   - durations: The durations of spans to keep. For an open span, its age counts.
-  ///   - capacity: At least so many ended spans are kept.
+  ///   - capacity: How many ended spans are kept at least.
   package init(
     outcomes: Set<Outcome> = Outcome.all, durations: ClosedRange<Duration>? = nil,
     capacity: Int = 200_000

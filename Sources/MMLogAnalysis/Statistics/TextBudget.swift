@@ -7,10 +7,10 @@ struct TextBudget {
 
   init(_ maximum: Int) { self.maximum = maximum }
 
-  /// Whether there is room for so many bytes.
+  /// Whether there is room for `count` bytes.
   func hasRoom(for count: Int) -> Bool { count <= maximum - used }
 
-  /// Takes room for so many bytes.
+  /// Takes room for `count` bytes.
   ///
   /// - Returns: False if there is not enough room.
   mutating func take(_ count: Int) -> Bool {

@@ -73,7 +73,7 @@ extension LogFiles {
     return reports
   }
 
-  /// Does the same, file by file.
+  /// As ``verify(progress:)``, file by file.
   ///
   /// - Parameter body: Takes a file's report before the next file is begun.
   package func verify<Failure: Error>(

@@ -195,7 +195,7 @@ private struct LokiPushes: ~Copyable {
   /// The next entry's line, with its line end.
   var line = TextBuffer()
 
-  /// A push with so many bytes gets no more entries.
+  /// A push with this many bytes gets no more entries.
   private static let maximum = 1 << 20
 
   init(of stream: String, to url: String, _ receiver: Receiver, since oldest: Timestamp?) {

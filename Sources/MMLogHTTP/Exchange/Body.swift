@@ -80,7 +80,7 @@ extension HTTPLog.Exchange {
     recordsOwnBody(of: message) || others.contains { $0.recordsOwnBody(of: message) }
   }
 
-  /// The same for this log alone.
+  /// As ``recordsBody(of:)``, in this log alone.
   fileprivate func recordsOwnBody(of message: HTTPLog.Message) -> Bool {
     guard let shared, span != nil else { return false }
     let options = shared.options

@@ -104,7 +104,7 @@ final class NameMatcher: @unchecked Sendable {
     return max(rule(ofWhole: state), Int(state.ruleOfParts))
   }
 
-  /// The same, but parts of the name do not count.
+  /// As `rule(of:)`, but parts of the name do not count.
   func rule(ofWhole state: State) -> Int { Int(names.rule(of: state.whole)) }
 
   /// The rule that a name falls under, from 1; 0: none. Percent signs stand for themselves.

@@ -13,7 +13,7 @@ struct Usage {
     var earlierSize = 0
     /// Whether a request is sending it.
     var isActive = true
-    /// The walk through so many bytes that are there; nil: they are to be walked through anew.
+    /// The walk through the first `size` bytes; nil: they are to be walked through anew.
     var walked: (walk: ArchiveWalk, size: Int)?
   }
 
@@ -49,7 +49,7 @@ struct Usage {
     added[client, default: 0] += size
   }
 
-  /// Returns the walk through so many bytes of an upload, whose bytes are about to change; nil if
+  /// Returns the walk through `size` bytes of an upload, whose bytes are about to change; nil if
   /// it is not known.
   mutating func takeWalk(of name: String, to size: Int) -> ArchiveWalk? {
     defer { unfinished[name]?.walked = nil }

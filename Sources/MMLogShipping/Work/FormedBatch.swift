@@ -7,7 +7,8 @@ struct FormedBatch {
   var to: ConsumerState.Progress
   var records: [LogReader.Records] = []
   private(set) var missing: [Missing] = []
-  /// How many records came of one: fewer, or more, by so many. With the place of that one.
+  /// Where edits changed the number of records: by how many (−1: dropped), and the place of the
+  /// record that was edited.
   private var changes: [(place: LogReader.Cursor.Place, count: Int)] = []
   /// Whether the batch was on its way before, in this process or another.
   var mayBeRepeat = false
@@ -33,7 +34,7 @@ struct FormedBatch {
     missing.append(Missing(gap: gap, rows: rows, end: end))
   }
 
-  /// Notes that so many records were added to one, or that it was dropped (−1).
+  /// Notes that `count` records were added to one, or that it was dropped (−1).
   mutating func note(_ count: Int, at id: LogReader.RecordID?) {
     let place = id.map { LogReader.Cursor.Place(archive: $0.archive, frame: $0.frame, row: $0.row) }
     changes.append((place ?? to.next, count))

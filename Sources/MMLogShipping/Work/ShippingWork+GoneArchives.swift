@@ -166,7 +166,7 @@ extension ShippingWork {
     if let missed = gap(of: numbers, in: session, at: from) {
       batch.add(missed.gap, rows: missed.rows, before: to.next)
     }
-    // This comes before the delivery, which then also forgets the archives that are gone.
+    // The session goes on first: the delivery then also forgets the archives that are gone.
     queued?.goOn(at: to)
     _ = try deliver(batch, of: queued)
   }

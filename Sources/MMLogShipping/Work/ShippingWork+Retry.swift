@@ -62,7 +62,7 @@ extension ShippingWork {
       left += resent.unnamed
       settle(acknowledged, of: session)
       isChanged = true
-      // Each note writes all that is left.
+      // `noteLeft` writes all that is left, each time.
       if Clock.monotonic() - lastNote < Self.noteInterval { continue }
       try noteLeft(left, corrupted)
       (isChanged, lastNote) = (false, Clock.monotonic())

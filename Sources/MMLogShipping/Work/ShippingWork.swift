@@ -306,7 +306,7 @@ final class ShippingWork: @unchecked Sendable {
   private func noteCrashed() {
     let waiting = Set(unread.keys).subtracting(queue.sessionsWithRing)
     defer { ended = waiting }
-    // It costs a look at every archive.
+    // The scan reads the index of every archive.
     if waiting.isSubset(of: ended) { return }
     let archives = (try? Catalog(of: path, store: nil).scan()) ?? []
     for archive in archives where archive.contents?.ending?.isCrash == true {

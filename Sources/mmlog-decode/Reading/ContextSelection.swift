@@ -6,7 +6,7 @@ struct Surroundings: Equatable {
   var after = 0
 }
 
-/// Picks the found records, and so many before and after each.
+/// Picks the found records, and those around each of them that are wanted, too.
 struct ContextSelection {
   private let filter: LogReader.Filter
   private var searches: [SessionID: ContentSearch] = [:]

@@ -10,7 +10,7 @@ final class ParallelOutput: ItemSink {
   private static let batchSize = 1024
   /// How many batches may be under way for each thread: what they hold of files is in memory.
   private static let batchesPerThread = 16
-  /// Records that keep so many bytes in memory make a batch, too.
+  /// Records that keep this many bytes in memory make a batch, too.
   private static let batchBytes = 4 << 20
   /// The maximum size of a batch's text in bytes. The caller makes the rest when the batch is
   /// written: a few records may have messages of gigabytes.
@@ -114,8 +114,8 @@ final class ParallelOutput: ItemSink {
       until: threadCount * Self.batchesPerThread, size: threadCount * Self.bytesPerThread)
   }
 
-  /// Writes the oldest batches until so many are left that keep at most so many bytes, and also
-  /// further batches that are ready.
+  /// Writes the oldest batches until at most `count` are left, which keep at most `size` bytes; and
+  /// also further batches that are ready.
   private func write(until count: Int, size: Int = .max) throws {
     while let batch = underWay.first {
       if let text = batch.text {

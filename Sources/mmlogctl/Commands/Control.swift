@@ -187,7 +187,7 @@ final class Control {
   /// - Parameters:
   ///   - ask: Asks a process, and returns what has to be known for the answer; nil: it is not
   ///     asked.
-  ///   - answer: Waits for so many nanoseconds at most, and prints the outcome.
+  ///   - answer: Waits for at most the given nanoseconds, and prints the outcome.
   private func ask<Asked>(
     ask: (LiveRing) throws -> Asked?, answer: (LiveRing, Asked, Int64) throws -> Void
   ) throws {

@@ -176,7 +176,7 @@ private struct InFlightReading {
     var newest: LogReader.Record?
     records.forEach { record in
       spans.add(record)
-      // Mostly the same thread goes on.
+      // A record is only noted if one of another thread follows: mostly, the same thread goes on.
       if let newest, newest.thread !== record.thread { last[newest.thread.ordinal] = newest }
       newest = record
     }
