@@ -96,13 +96,7 @@ final class Drainer: @unchecked Sendable {
       session, events, lossesWithoutRing, urgentLevels: syncs.levels | (flight?.captureLevels ?? 0),
       lostRing: callbacks.lostRing)
     series.resumption = configuration.resumption
-    series.noteResumed = { [ring = session.ring] (archive) throws(SystemError) in
-      ring.noteResumed(archive)
-    }
-    series.note = { [ring = session.ring] (number, frames) throws(SystemError) in
-      ring.noteArchive(number, frames: frames)
-    }
-    series.noteHead = { [ring = session.ring] (head) throws(SystemError) in ring.note(head) }
+    series.notes = session.ring
     series.willWrite = { [unowned self] in beginWriting() }
     series.report = { [unowned self] event in
       switch event {

@@ -10,7 +10,7 @@ import Synchronization
 ///
 /// Proof of `@unchecked Sendable`: the map's words are written by the thread that owns their
 /// segment, by atomic operations, or under the lock named where they are declared.
-final class Ring: @unchecked Sendable {
+final class Ring: SessionNotes, @unchecked Sendable {
   let identity: SessionIdentity
   let geometry: RingGeometry
   /// Records below this level are flight records: they stay in the ring until they are captured, or

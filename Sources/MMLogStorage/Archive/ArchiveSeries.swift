@@ -2,6 +2,20 @@ package import MMLogCrypto
 package import MMLogFormat
 package import MMLogSystem
 
+/// What a session notes of its archives for its recovery: in its ring.
+package protocol SessionNotes: AnyObject {
+  /// Notes behind which archive the session's first archive begins, before its file is changed.
+  func noteResumed(_ archive: ArchiveID) throws(SystemError)
+  /// Notes the number of the newest archive, and how many frames it has, after each write to it. A
+  /// recovery goes on from that number, even if a limit has deleted the archive: readers, and those
+  /// who receive archives, take two archives with one number for copies. By the number of frames, a
+  /// reader notices that a file was cut.
+  func noteArchive(_ number: UInt32, frames: UInt32) throws(SystemError)
+  /// Notes what the session's next archive is chained to, when an archive is left: a limit may
+  /// delete the archive before a recovery begins the next.
+  func note(_ head: NotedHead) throws(SystemError)
+}
+
 /// Writes the archives of a session, one after the other. Begins an archive when there is something
 /// to write, and the next one when that has reached its size, its age or its time, or was taken
 /// away.
@@ -58,11 +72,8 @@ package final class ArchiveSeries {
   }
   /// Whether it has been reported that archives may not move.
   private var isMoveRefused = false
-  /// Receives the archive that the first one is begun behind, before its file is changed: to be
-  /// noted in the ring.
-  package var noteResumed: (ArchiveID) throws(SystemError) -> Void = {
-    (_) throws(SystemError) in
-  }
+  /// Where to note what a recovery has to know; nil: nowhere.
+  package var notes: (any SessionNotes)?
   private var directory: Directory
   private let identity: SessionIdentity
   /// The rotation may be changed between any two calls.
@@ -75,9 +86,6 @@ package final class ArchiveSeries {
   package var ringKeySlot: [UInt8] = []
   /// What the next archive is chained to: the last frame of the one before, if that is known.
   package var head = FrameHash.none
-  /// Receives the head when an archive is left, to be noted in the ring: a limit may delete the
-  /// archive before a recovery begins the next.
-  package var noteHead: (NotedHead) throws(SystemError) -> Void = { (_) throws(SystemError) in }
   private var timer: RotationTimer?
   /// The number of the newest archive.
   package private(set) var number: UInt32
@@ -95,13 +103,6 @@ package final class ArchiveSeries {
   package var report: (Event) -> Void = { _ in }
   /// Called before anything is written; several times for what is written at once.
   package var willWrite: () -> Void = {}
-  /// Receives the number of the newest archive, and how many frames it has, after each write to it;
-  /// to be noted in the ring. A recovery goes on from that number, even if a limit has deleted the
-  /// archive: readers, and those who receive archives, take two archives with one number for
-  /// copies. By the number of frames, a reader notices that a file was cut.
-  package var note: (_ number: UInt32, _ frames: UInt32) throws(SystemError) -> Void = {
-    (_, _) throws(SystemError) in
-  }
 
   /// - Parameters:
   ///   - directory: Where the archives are.
@@ -166,7 +167,7 @@ package final class ArchiveSeries {
     let archive = try writer()
     let before = archive.end
     try body(archive)
-    try note(number, archive.frameCount)
+    try notes?.noteArchive(number, frames: archive.frameCount)
     return archive.end - before
   }
 
@@ -244,11 +245,11 @@ package final class ArchiveSeries {
     guard let closing = current else { return }
     if !closing.isComplete { report(.willClose(path: closing.path, reason)) }
     // It may be deleted as soon as it has its trailer, by a limit of another process.
-    try note(number, closing.frameCount | SessionStateLayout.mayBeSealed)
+    try notes?.noteArchive(number, frames: closing.frameCount | SessionStateLayout.mayBeSealed)
     try syncing(reason) { (archive) throws(SystemError) in
       try archive.close(dictionary: dictionary)
     }
-    try note(number, SessionStateLayout.allFrames)
+    try notes?.noteArchive(number, frames: SessionStateLayout.allFrames)
     leave(closing)
     // The archive is complete, and is not closed again, though its name may not be safe yet.
     defer { report(.closed(path: closing.path, reason)) }
@@ -353,7 +354,7 @@ package final class ArchiveSeries {
   private func leave(_ archive: ArchiveWriter) {
     head = archive.head?.hash ?? .none
     // If that fails, a recovery that does not find the archive begins a new chain.
-    if settings.isChained { try? noteHead(NotedHead(archive: number, head)) }
+    if settings.isChained { try? notes?.note(NotedHead(archive: number, head)) }
     current = nil
   }
 
@@ -395,7 +396,7 @@ package final class ArchiveSeries {
   private func resumed(_ fileHeader: ArchiveHeader) throws(SystemError) -> ArchiveWriter? {
     guard number == 0, let resumption else { return nil }
     do throws(SystemError) {
-      return try resumption.begin(fileHeader, in: directory, settings, note: noteResumed)
+      return try resumption.begin(fileHeader, in: directory, settings, notes)
     } catch  where error.isRefusal {
       // The file is another user's. That is reported once, even if the new archive fails, too.
       self.resumption = nil
@@ -443,7 +444,7 @@ package final class ArchiveSeries {
   ) {
     willWrite()
     // Whoever took the archive away may not let us complete it.
-    try? note(number, 0)
+    try? notes?.noteArchive(number, frames: 0)
     if isWhole {
       report(.willClose(path: archive.path, .interference))
       do throws(SystemError) {

@@ -6,12 +6,15 @@ import MMLogSystem
 /// The recovery notes in the ring how far it has come, as the session's own drainer did. A limit
 /// may delete an archive before the recovery has ended, and another recovery that begins again must
 /// not take the archive's records for lost.
-final class DeadRing {
+final class DeadRing: SessionNotes {
   let image: RingImage
   private let ring: LockedFile
+  /// The number of the newest archive, as the ring says it.
+  private var newestArchive: UInt32
 
   init(_ ring: consuming LockedFile) throws(LogError) {
     image = try RingImage(ring.file, keepsRecords: false)
+    newestArchive = image.newestArchive
     self.ring = ring
   }
 
@@ -143,18 +146,19 @@ final class DeadRing {
     return (isAlive, state.withUnsafeBytes { ArchiveID(resumedIn: $0) }?.session)
   }
 
-  /// Notes the number of the newest archive, and clears the number of frames that the one before
-  /// has.
-  ///
-  /// - Parameter last: What was noted the last time.
-  func note(archive number: UInt32, _ last: inout UInt32) throws(SystemError) {
-    if number == last { return }
+  /// A recovery begins each archive in a file of its own.
+  func noteResumed(_ archive: ArchiveID) {}
+
+  /// Notes the number of the newest archive only, and clears the number of frames that the one
+  /// before has.
+  func noteArchive(_ number: UInt32, frames: UInt32) throws(SystemError) {
+    if number == newestArchive { return }
     let place = image.fileHeader.areas.sessionState.lowerBound
     try ring.file.write(all: [0, 0, 0, 0], at: place + SessionStateLayout.newestFrames)
     try ring.file.write(
       all: withUnsafeBytes(of: number.littleEndian) { Array($0) },
       at: place + SessionStateLayout.newestArchive)
-    last = number
+    newestArchive = number
   }
 
   /// Notes what the session's next archive is chained to.

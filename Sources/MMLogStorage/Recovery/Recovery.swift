@@ -1,5 +1,5 @@
 import MMLogFormat
-package import MMLogSystem
+import MMLogSystem
 
 extension ArchiveFile {
   /// Whether it has a frame of a type.
@@ -18,212 +18,7 @@ package struct Recovery: ~Copyable {
   private let newFiles: FileAccess?
   let fileHeaders: ArchiveHeaders
 
-  /// Recovers every ring of `store` in `ringDirectory` whose process is dead.
-  ///
-  /// - Parameters:
-  ///   - store: The store's name; nil for all that have archives or settings in
-  ///     `archiveDirectory`. If the rings are there, too, that is every store.
-  ///   - archiveDirectory: Where the archives are.
-  ///   - takesOnlyStore: Whether all rings are recovered, with `store` nil, if they are of one
-  ///     store, and `archiveDirectory` has nothing of another one.
-  ///   - goesOn: Whether to recover another ring.
-  ///   - left: Receives what says of a ring that it is of another store, and is left alone.
-  ///   - problem: Receives the error of each ring that could not be recovered; the others are
-  ///     recovered.
-  package static func recoverAll(
-    of store: String?, ringDirectory: borrowing Directory, archiveDirectory: borrowing Directory,
-    _ settings: ArchiveSeries.Settings, takesOnlyStore: Bool = false,
-    while goesOn: () -> Bool = { true }, left: (LogError) -> Void = { _ in },
-    problem: (LogError) -> Void
-  ) -> [RecoveredSession] {
-    var recovered: [RecoveredSession] = []
-    let names: [String]
-    do { names = try ringDirectory.names() } catch {
-      problem(LogError(error, while: "Searching for rings to recover failed"))
-      return []
-    }
-    UnfinishedFiles.sweepRings(of: store, in: ringDirectory)
-    let fileHeaders = ArchiveHeaders()
-    var rings: [(start: Int64, name: String)] = []
-    let strange =
-      store == nil
-      ? strangeStores(in: names, ringDirectory, archiveDirectory, takesOnlyStore) : []
-    for name in names {
-      guard let ring = FileNames.Ring(fileName: name), store == nil || ring.store == store else {
-        continue
-      }
-      if strange.contains(ring.store) {
-        // This takes no lock: the store's own recovery leaves a ring that is locked.
-        if let file = try? ringDirectory.openFile(name, [.read, .nonBlocking]),
-          let isLocked = try? file.isLockedByAnother(), !isLocked
-        {
-          left(strangeRing(name, ring.store, ringDirectory, archiveDirectory))
-        }
-        continue
-      }
-      rings.append((start(ofSessionIn: name, ringDirectory), name))
-    }
-    // The archives of the sessions come in this order, too.
-    for (_, name) in rings.inOrder(<) where goesOn() {
-      do {
-        let session = try recover(name, ringDirectory, archiveDirectory, settings, fileHeaders)
-        if let session { recovered.append(session) }
-      } catch {
-        problem(error)
-      }
-    }
-    return recovered
-  }
-
-  /// The stores that have rings in a directory of their own, and nothing in the directory of
-  /// archives: several stores may share the former, and each has its archives elsewhere.
-  private static func strangeStores(
-    in names: [String], _ ringDirectory: borrowing Directory,
-    _ archiveDirectory: borrowing Directory, _ takesOnlyStore: Bool
-  ) -> Set<String> {
-    // One directory may have several paths.
-    guard let rings = try? ringDirectory.status().identity,
-      let archives = try? archiveDirectory.status().identity, rings != archives
-    else { return [] }
-    let stores = Set(names.compactMap { FileNames.Ring(fileName: $0)?.store })
-    let files = (try? archiveDirectory.names()) ?? []
-    // A store that has no archive yet, or whose archives are all deleted, has noted its settings.
-    let known = Set(files.compactMap { FileNames.store(ofFileName: $0) })
-    if takesOnlyStore, known.union(stores).count == 1 { return [] }
-    return stores.subtracting(known)
-  }
-
-  private static func strangeRing(
-    _ name: String, _ store: String, _ ringDirectory: borrowing Directory,
-    _ archiveDirectory: borrowing Directory
-  ) -> LogError {
-    let path = ringDirectory.path(of: name)
-    return LogError(
-      .unsupported,
-      "\(path) is left: it is of the store '\(store)', which has no archive in "
-        + "\(archiveDirectory.path). Recover it into the directory of its archives, or start its "
-        + "service.", path: path)
-  }
-
-  /// When the session of a ring began, in nanoseconds since 1970; 0 if it cannot be read.
-  private static func start(ofSessionIn name: String, _ directory: borrowing Directory) -> Int64 {
-    guard let file = try? directory.openFile(name, [.read, .nonBlocking]),
-      let bytes = try? file.bytes(at: 0, count: FileHeaderLayout.size),
-      let header = try? bytes.withUnsafeBytes({ try RingHeader($0) })
-    else { return 0 }
-    return header.identity.startTime.nanosecondsSince1970
-  }
-
-  /// The number of a store's rings in a directory that wait to be recovered; 0 if that cannot be
-  /// determined now.
-  package static func deadRings(of store: String, inRingsAt path: String) -> Int {
-    guard let directory = try? Directory.open(path), let names = try? directory.names() else {
-      return 0
-    }
-    return names.count { name in
-      guard FileNames.Ring(fileName: name)?.store == store,
-        let file = try? directory.openFile(name, [.read, .nonBlocking])
-      else { return false }
-      return (try? file.isLockedByAnother()) == false
-    }
-  }
-
-  /// Finds out which archives the recoveries of a directory's rings still need. A recovery reads
-  /// its session's archives to see what it need not archive again, and completes the last one.
-  ///
-  /// - Parameter strange: Receives each file that has a ring's name, and is none of ours, or cannot
-  ///   be inspected: the archives of its session are needed.
-  /// - Returns: What says of an archive whether it is needed; nil: none is.
-  /// - Throws: ``LogError`` if that cannot be determined now.
-  package static func neededArchives(
-    inRingsAt path: String, strange: (LogError) -> Void = { _ in }
-  ) throws(LogError) -> ((ArchiveInfo) -> Bool)? {
-    let rings = try DeadRing.sessions(in: path, strange: strange)
-    if rings.all.isEmpty { return nil }
-    return { archive in
-      // A recovery may be just about to complete an archive that is not complete.
-      rings.dead.contains(archive.session)
-        || (!archive.isSealed && rings.all.contains(archive.session))
-    }
-  }
-
-  /// Recovers one ring; nil if its process is alive, or it was recovered meanwhile.
-  ///
-  /// - Parameter fileHeaders: The file headers of the archives that are there, if several rings are
-  ///   recovered.
-  package static func recover(
-    _ name: String, _ ringDirectory: borrowing Directory, _ archiveDirectory: borrowing Directory,
-    _ settings: ArchiveSeries.Settings, _ fileHeaders: ArchiveHeaders = ArchiveHeaders()
-  ) throws(LogError) -> RecoveredSession? {
-    do {
-      guard try ringDirectory.ownStatus(of: name) != nil,
-        let ring = try lockIfThere(name, ringDirectory)
-      else { return nil }
-      let status = try ring.file.status()
-      try Ownership(of: ringDirectory).check(status, ring.file.path)
-      // The process that had the lock may have recovered the ring: then the name is gone.
-      guard try ringDirectory.status(of: name)?.inode == status.inode else { return nil }
-      TestPoint.reach(.recoveryLocked)
-      if let problem = try problem(ofFileHeaderIn: ring.file) {
-        throw try putAside(name, problem, ringDirectory)
-      }
-      let recovery = try Recovery(ring, for: FileAccess.asOf(status), settings, fileHeaders)
-      let session = try recovery.run(archiveDirectory)
-      try ringDirectory.removeIfThere(name)
-      TestPoint.reach(.recoveryRingRemoved)
-      return session
-    } catch {
-      throw LogError(
-        error, while: "Recovering a ring failed; it is left for the next start", path: name)
-    }
-  }
-
-  /// Locks a ring; nil if it is not there, or somebody else has locked it.
-  private static func lockIfThere(
-    _ name: String, _ directory: borrowing Directory
-  ) throws(SystemError) -> LockedFile? {
-    do throws(SystemError) {
-      return try LockedFile.open(name, in: directory)
-    } catch  where error.isNotFound {
-      return nil
-    }
-  }
-
-  /// Why nothing of a ring can ever be read: its file header is corrupted, or never reached the
-  /// disk before the machine went down. Nil if its file header is right, or not of a kind that is
-  /// known here.
-  private static func problem(ofFileHeaderIn file: borrowing File) throws -> FormatError? {
-    let bytes = try file.bytes(at: 0, count: FileHeaderLayout.size)
-    do {
-      _ = try bytes.withUnsafeBytes { try RingHeader($0) }
-      return nil
-    } catch let error as FormatError {
-      switch error {
-      case .newerFormat, .olderFormat: return nil
-      case .foreign where bytes.contains { $0 != 0 }: return nil
-      default: return error
-      }
-    }
-  }
-
-  /// Renames a ring of which nothing can be read, so that it is reported once, and kept.
-  ///
-  /// - Returns: what to report.
-  private static func putAside(
-    _ name: String, _ problem: FormatError, _ directory: borrowing Directory
-  ) throws(SystemError) -> LogError {
-    let newName = name + FileNames.unreadableSuffix
-    if try directory.status(of: newName) != nil {
-      throw SystemError.alreadyThere(.renameat, directory.path(of: newName))
-    }
-    try directory.rename(name, to: newName)
-    return LogError(
-      .corruptedFile,
-      "\(directory.path(of: name)) cannot be recovered: \(problem). It is kept as \(newName): "
-        + "delete it when you need it no more.", path: directory.path(of: newName))
-  }
-
-  private init(
+  init(
     _ ring: consuming LockedFile, for access: FileAccess?,
     _ settings: ArchiveSeries.Settings, _ fileHeaders: ArchiveHeaders
   ) throws(LogError) {
@@ -239,10 +34,63 @@ package struct Recovery: ~Copyable {
 
   var image: RingImage { ring.image }
 
-  private func run(_ directory: borrowing Directory) throws -> RecoveredSession {
+  func run(_ directory: borrowing Directory) throws -> RecoveredSession {
     try removeUnfinished(directory)
     TestPoint.reach(.recoveryUnfinishedRemoved)
     try writeAgain(directory)
+    let found = try examine(directory)
+    var sealed: Set<String> = []
+    // Appended before anything says that parts of the ring are archived, and before the rest of a
+    // frame is overwritten: if this recovery dies, the next one sees less of what is corrupted.
+    let losses = found.lostPlaces > 0 ? ledger(found, 0) : nil
+    let series = try series(found, losses, directory) { sealed.insert($0) }
+    series.report = { if case .closed(let path, _) = $0 { sealed.insert(path) } }
+    TestPoint.reach(.recoveryCutOff)
+    let dictionary = image.dictionaryEntries(with: found.archives)
+    if let losses { try series.append(losses) }
+    let (count, lostPlaces, corruption) = try moveRecords(to: series, dictionary, found.coverage) {
+      if $0 > 0 { try series.append(ledger(found, $0)) }
+    }
+    let allLosses = ledger(found, lostPlaces)
+    // Flight records come after the others, between which they stand: see FORMAT.md, 8.
+    let flightCount =
+      image.hasFlight ? try moveFlight(to: series, dictionary, found.coverage) : 0
+    let end = image.end.recovered(at: .now)
+    let hasMoved = count + flightCount > 0
+    let isWritten = !hasMoved && allLosses.total(.corrupted) <= found.written.total(.corrupted)
+    try finish(series, dictionary, isWritten ? found.archives : [], end, allLosses)
+    // If a recovery sealed an archive and then died, nobody was notified of it.
+    if sealed.isEmpty, let last = found.archives.last { sealed.insert(last.path) }
+    let infos = (try? infos(directory)) ?? []
+    return RecoveredSession(
+      identity: image.fileHeader.identity, end: end, recordCount: count + flightCount,
+      flightRecordCount: flightCount, losses: allLosses,
+      archives: infos, sealed: infos.filter { sealed.contains($0.path) },
+      corruption: (image.corruption + corruption).map {
+        "\($0.what) at \($0.offset), \($0.size) bytes"
+      } + found.missing)
+  }
+
+  /// What a recovery finds before it changes anything.
+  private struct Findings {
+    /// The session's archives, by rising number.
+    let archives: [ArchiveFile]
+    let coverage: Coverage
+    /// What the archives lack although they once had it, a line each.
+    let missing: [String]
+    /// Whether the archive was cut that the ring says is the newest. It stays as it is then, so
+    /// that everybody sees that its end is missing.
+    let isCut: Bool
+    /// Whether the newest archive is there twice. No records go into it then: its copy may have the
+    /// next ordinals, too.
+    let isTwice: Bool
+    /// How many places lack records, besides those within the segments that can be read.
+    let lostPlaces: Int
+    /// The ledger that the archives have. A recovery that died may have seen more places.
+    let written: LossLedger
+  }
+
+  private func examine(_ directory: borrowing Directory) throws -> Findings {
     let (found, isAnyUnreadable) = try archives(in: directory)
     // Readers believe one archive of each number: what is only in another one has to be archived.
     let archives = ArchiveFile.read(of: found)
@@ -257,43 +105,10 @@ package struct Recovery: ~Copyable {
     coverage.settle()
     let missing = missing(in: archives, coverage)
     let isTwice = found.count(where: { $0.fileHeader.id == archives.last?.fileHeader.id }) > 1
-    var sealed: Set<String> = []
-    let places = unreadableSegments + missing.count
-    let written = try LossLedger.written(in: archives) ?? LossLedger()
-    // Appended before anything says that parts of the ring are archived, and before the rest of a
-    // frame is overwritten: if this recovery dies, the next one sees less of what is corrupted.
-    let losses = places > 0 ? ledger(places, written) : nil
-    let series = try series(archives, losses, isCut: isCut, isTwice: isTwice, directory) {
-      sealed.insert($0)
-    }
-    series.report = { if case .closed(let path, _) = $0 { sealed.insert(path) } }
-    var noted = image.newestArchive
-    series.note = { [ring] (number, _) throws(SystemError) in
-      try ring.note(archive: number, &noted)
-    }
-    TestPoint.reach(.recoveryCutOff)
-    let dictionary = image.dictionaryEntries(with: archives)
-    if let losses { try series.append(losses) }
-    let (count, lostPlaces, corruption) = try moveRecords(to: series, dictionary, coverage) {
-      if $0 > 0 { try series.append(ledger(places + $0, written)) }
-    }
-    let allLosses = ledger(places + lostPlaces, written)
-    // Flight records come after the others, between which they stand: see FORMAT.md, 8.
-    let flightCount = image.hasFlight ? try moveFlight(to: series, dictionary, coverage) : 0
-    let end = image.end.recovered(at: .now)
-    let hasMoved = count + flightCount > 0
-    let isWritten = !hasMoved && allLosses.total(.corrupted) <= written.total(.corrupted)
-    try finish(series, dictionary, isWritten ? archives : [], end, allLosses)
-    // If a recovery sealed an archive and then died, nobody was notified of it.
-    if sealed.isEmpty, let last = archives.last { sealed.insert(last.path) }
-    let infos = (try? infos(directory)) ?? []
-    return RecoveredSession(
-      identity: image.fileHeader.identity, end: end, recordCount: count + flightCount,
-      flightRecordCount: flightCount, losses: allLosses,
-      archives: infos, sealed: infos.filter { sealed.contains($0.path) },
-      corruption: (image.corruption + corruption).map {
-        "\($0.what) at \($0.offset), \($0.size) bytes"
-      } + missing)
+    return Findings(
+      archives: archives, coverage: coverage, missing: missing, isCut: isCut, isTwice: isTwice,
+      lostPlaces: unreadableSegments + missing.count,
+      written: try LossLedger.written(in: archives) ?? LossLedger())
   }
 
   /// What the archives lack although, as the ring says, they once had it, a line each.
@@ -339,18 +154,15 @@ package struct Recovery: ~Copyable {
   ///
   /// - Parameters:
   ///   - losses: What an archive that has to be sealed says of losses.
-  ///   - isCut: Whether the archive was cut that the ring says is the newest. It stays as it is
-  ///     then, so that everybody sees that its end is missing.
-  ///   - isTwice: Whether the newest archive is there twice. No records go into it then: its copy
-  ///     may have the next ordinals, too.
   ///   - sealed: Receives the path of an archive that had to be sealed for that.
   private func series(
-    _ archives: [ArchiveFile], _ losses: LossLedger?, isCut: Bool, isTwice: Bool,
-    _ directory: borrowing Directory, sealed: (String) -> Void
+    _ found: Findings, _ losses: LossLedger?, _ directory: borrowing Directory,
+    sealed: (String) -> Void
   ) throws -> ArchiveSeries {
     var current: ArchiveWriter?
-    if let last = archives.last, !last.isClosed, last.isLast, last.isSound, !isTwice,
-      !isCut || last.fileHeader.number > image.newestArchive
+    let last = found.archives.last
+    if let last, !last.isClosed, last.isLast, last.isSound, !found.isTwice,
+      !found.isCut || last.fileHeader.number > image.newestArchive
     {
       let file = try Self.lockInTurn(last, in: directory)
       current = try ArchiveWriter(
@@ -367,17 +179,17 @@ package struct Recovery: ~Copyable {
     }
     let series = ArchiveSeries(
       in: try Directory.open(directory.path, newFiles: newFiles ?? directory.newFiles),
-      image.fileHeader.identity, settings, number: try newestNumber(archives.last, directory),
+      image.fileHeader.identity, settings, number: try newestNumber(last, directory),
       current: current)
     series.ringKeySlot = image.keySlots.first?.slot ?? []
-    if settings.isChained { try chain(series, behind: archives.last) }
+    series.notes = ring
+    if settings.isChained { try chain(series, behind: last) }
     return series
   }
 
   /// Chains the next archive to the newest one, or, if a limit has deleted that, to its head in the
   /// ring.
   private func chain(_ series: ArchiveSeries, behind last: ArchiveFile?) throws {
-    series.noteHead = { [ring] (head) throws(SystemError) in try ring.note(head) }
     guard let last, last.fileHeader.number == series.number else {
       if let noted = image.head, noted.archive == series.number { series.head = noted.hash }
       return
@@ -558,12 +370,12 @@ package struct Recovery: ~Copyable {
   /// What the session itself had counted, and one corrupted record for each place that cannot be
   /// read: nobody knows how many records there were.
   ///
-  /// - Parameter written: The ledger that archives have. A recovery that died may have seen more
-  ///   places.
-  private func ledger(_ places: Int, _ written: LossLedger) -> LossLedger {
+  /// - Parameter places: How many of these places are in segments that can be read.
+  private func ledger(_ found: Findings, _ places: Int) -> LossLedger {
     var losses = image.lossesAtDeath
     losses[.corrupted, .critical] = max(
-      losses[.corrupted, .critical] &+ UInt64(places), written[.corrupted, .critical])
+      losses[.corrupted, .critical] &+ UInt64(found.lostPlaces + places),
+      found.written[.corrupted, .critical])
     return losses
   }
 

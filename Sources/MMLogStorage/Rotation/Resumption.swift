@@ -19,13 +19,12 @@ package struct Resumption: Sendable {
   ///
   /// The directory is locked meanwhile, so that nobody marks or leases the file.
   ///
-  /// - Parameter note: Receives the last archive's ID, as its file's name says it, before anything
-  ///   is changed: a recovery of the session has to know it.
+  /// - Parameter notes: Where to note the last archive's ID, as its file's name says it, before
+  ///   anything is changed.
   /// - Returns: Nil if a new file is to be begun.
   func begin(
     _ fileHeader: ArchiveHeader, in directory: borrowing Directory,
-    _ settings: ArchiveSeries.Settings,
-    note: (ArchiveID) throws(SystemError) -> Void
+    _ settings: ArchiveSeries.Settings, _ notes: (any SessionNotes)?
   ) throws(SystemError) -> ArchiveWriter? {
     // If the directory cannot be locked, a new file is begun.
     guard let lock = try? DirectoryLock.acquire(on: directory, within: Self.timeout) else {
@@ -35,7 +34,7 @@ package struct Resumption: Sendable {
       guard let last = try last(of: fileHeader.identity.storeName, directory),
         let file = try take(last, directory, settings.rotation)
       else { return nil }
-      try note(last.id)
+      try notes?.noteResumed(last.id)
       return try ArchiveWriter(
         fileHeader, behind: last, in: file, compressionLevel: settings.compressionLevel,
         recipients: settings.recipients)
