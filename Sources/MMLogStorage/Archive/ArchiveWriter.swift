@@ -108,25 +108,17 @@ package final class ArchiveWriter {
       throw SystemError.alreadyThere(.openat, path)
     }
     chain = try Self.chain(fileHeader, bytes, path)
-    // The file gets its name when it has a file header, so that nobody ever sees an archive without
-    // one. The session's recovery removes what a crash leaves before that.
-    let unfinished = name + FileNames.unfinishedSuffix
-    lock = try LockedFile.make(unfinished, in: directory)
     (start, before) = (0, nil)
     end = bytes.count
-    unsynced = UnsyncedBytes(from: 0)
-    unsynced.add(bytes)
-    TestPoint.reach(.archiveCreated)
-    do {
+    unsynced = UnsyncedBytes(bytes, from: 0)
+    // The file gets its name when it has a file header, so that nobody ever sees an archive without
+    // one. The session's recovery removes what a crash leaves before that.
+    lock = try LockedFile.make(named: name, in: directory) { (file) throws(SystemError) in
+      TestPoint.reach(.archiveCreated)
       try file.write(all: bytes, at: 0)
       TestPoint.reach(.archiveHeaderWritten)
-      try directory.rename(unfinished, to: name)
-      lock.noteRename(to: path)
-      TestPoint.reach(.archiveNamed)
-    } catch {
-      try? directory.remove(unfinished)
-      throw error
     }
+    TestPoint.reach(.archiveNamed)
   }
 
   /// Begins an archive behind those that a file holds already.
@@ -148,8 +140,7 @@ package final class ArchiveWriter {
     chain = try Self.chain(fileHeader, bytes, before.path)
     start = before.size
     end = start + bytes.count
-    unsynced = UnsyncedBytes(from: start)
-    unsynced.add(bytes)
+    unsynced = UnsyncedBytes(bytes, from: start)
     do throws(SystemError) {
       try lock.file.write(all: bytes, at: start)
     } catch {
@@ -574,7 +565,10 @@ package final class ArchiveWriter {
     /// How often their sync has failed. If it has, the disk may have lost them.
     var failedSyncs = 0
 
-    init(from start: Int) { (self.start, end) = (start, start) }
+    init(_ bytes: [UInt8] = [], from start: Int) {
+      (self.start, end) = (start, start)
+      add(bytes)
+    }
 
     mutating func add(_ bytes: [UInt8]) {
       checksum = bytes.withUnsafeBytes { crc32cState(checksum, $0) }

@@ -214,25 +214,19 @@ package struct ConsumerFile: ~Copyable, Sendable {
     var wanted = Self.smallestSlot
     while wanted < size { wanted *= 2 }
     let newest = (try? Self.newest(in: lock.file)) ?? nil
-    let unfinished = name + FileNames.unfinishedSuffix
-    let other = try LockedFile.make(unfinished, in: directory)
-    do throws(SystemError) {
-      try other.file.allocate(offset: 0, count: wanted * Self.slots)
+    let other = try LockedFile.make(named: name, in: directory) { (file) throws(SystemError) in
+      try file.allocate(offset: 0, count: wanted * Self.slots)
       if let newest {
         let slot = Int(newest.sequence % UInt64(Self.slots)) * wanted
-        try other.file.write(all: Self.slot(Array(newest.text.utf8), newest.sequence), at: slot)
+        try file.write(all: Self.slot(Array(newest.text.utf8), newest.sequence), at: slot)
       }
-      try other.file.sync()
+      try file.sync()
       TestPoint.reach(.consumerFileMade)
-      try directory.rename(unfinished, to: name)
-      try directory.sync()
-    } catch {
-      try? directory.remove(unfinished)
-      throw error
     }
+    try directory.sync()
     lock = other
     slotSize = wanted
-    // It is the only state there: the next one must not take its place.
+    // The newest state is the only one there: the next one must not take its place.
     if let newest { (sequence, isSynced) = (newest.sequence, true) }
   }
 
