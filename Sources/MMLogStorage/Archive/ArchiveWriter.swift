@@ -21,11 +21,11 @@ package final class ArchiveWriter {
   package private(set) var isComplete = false
   /// Whether the disk has lost bytes of the archive that were written, or cannot read them. Nothing
   /// more should go into it.
-  package private(set) var isCorrupted = false
+  package internal(set) var isCorrupted = false
   /// Locked as long as the archive is written: by that, others know that it is.
   private var lock: LockedFile
-  private var file: File { _read { yield lock.file } }
-  private var unsynced: UnsyncedBytes
+  var file: File { _read { yield lock.file } }
+  var unsynced: UnsyncedBytes
   /// How many syncs have failed since the last one that succeeded.
   package var failedSyncs: Int { unsynced.failedSyncs }
   /// Compresses all but records, which come encoded. The format is always zlib's, so that readers
@@ -259,7 +259,7 @@ package final class ArchiveWriter {
     if crash.isEncrypted { ringKeySlot = slot }
   }
 
-  private func addRingKeySlot(_ slot: [UInt8], to batch: inout Batch) throws(SystemError) {
+  private func addRingKeySlot(_ slot: [UInt8], to batch: inout FrameBatch) throws(SystemError) {
     if ringKeySlot.isEmpty { try batch.add(.ringKeySlot, slot) }
   }
 
@@ -337,7 +337,7 @@ package final class ArchiveWriter {
     try sync()
   }
 
-  // MARK: -
+  // MARK: - State
 
   /// Whether the entries of the session's dictionary take more of it than everything else.
   package var isMostlyDictionary: Bool { end - start < 2 * dictionarySize }
@@ -456,64 +456,16 @@ package final class ArchiveWriter {
     isComplete = true
   }
 
-  /// Makes what was written safe from a power cut: fdatasync(2).
-  ///
-  /// If that fails, the kernel still counts the pages as written, and another fdatasync(2) would
-  /// succeed. Therefore the next call first reads back the bytes that are not known to be on the
-  /// disk, and writes them again. If they differ from what was written, or the disk cannot read
-  /// them, that is an error, and the archive ``isCorrupted``.
-  package func sync() throws(SystemError) {
-    if !isStillOpen { return try syncByPath() }
-    do throws(SystemError) {
-      if failedSyncs > 0 { try writeAgain() }
-      try file.syncData()
-      unsynced = UnsyncedBytes(from: end)
-    } catch {
-      unsynced.failedSyncs += 1
-      throw error
-    }
-  }
-
-  /// Syncs a file whose descriptor the program has closed: what was written is still in the file.
-  private func syncByPath() throws(SystemError) {
-    do throws(SystemError) { try File.openFollowingLinks(path).syncData() } catch
-      where error.isNotFound
-    {}
-  }
-
-  private func writeAgain() throws(SystemError) {
-    var found = UnsyncedBytes(from: unsynced.start)
-    while found.end < end {
-      let bytes: [UInt8]
-      do throws(SystemError) {
-        bytes = try file.bytes(at: found.end, count: min(end - found.end, 1 << 18))
-      } catch {
-        if error.isOfDisk { isCorrupted = true }
-        throw error
-      }
-      if bytes.isEmpty { break }
-      try file.write(all: bytes, at: found.end)
-      found.add(bytes)
-    }
-    guard found.checksum == unsynced.checksum, found.end == end else {
-      isCorrupted = true
-      throw SystemError(call: .fdatasync, errno: Self.inputOutputError, path: path)
-    }
-  }
-
-  /// EIO.
-  private static let inputOutputError: CInt = 5
-
   /// Begins a batch of frames that are written together. The first batch of an encrypted archive
   /// begins with its key slot.
-  private func beginBatch() throws(SystemError) -> Batch {
-    var batch = Batch(
+  private func beginBatch() throws(SystemError) -> FrameBatch {
+    var batch = FrameBatch(
       of: fileHeader.id, at: end - start, ordinal: UInt64(frameCount), cipher, chain, path: path)
     if frameCount == 0 && !isCopy { try batch.add(.keySlot, keySlot) }
     return batch
   }
 
-  private func write(_ batch: Batch) throws(SystemError) {
+  private func write(_ batch: FrameBatch) throws(SystemError) {
     if isTorn { try dropTornEnd() }
     do throws(SystemError) {
       if hasOldEnd, try file.status().size > end + batch.bytes.count {
@@ -556,113 +508,4 @@ package final class ArchiveWriter {
     try file.truncate(to: end)
     isTorn = false
   }
-
-  /// The bytes that were written and are not known to be on the disk.
-  private struct UnsyncedBytes {
-    let start: Int
-    private(set) var end: Int
-    private(set) var checksum: UInt32 = 0
-    /// How often their sync has failed. If it has, the disk may have lost them.
-    var failedSyncs = 0
-
-    init(_ bytes: [UInt8] = [], from start: Int) {
-      (self.start, end) = (start, start)
-      add(bytes)
-    }
-
-    mutating func add(_ bytes: [UInt8]) {
-      checksum = bytes.withUnsafeBytes { crc32cState(checksum, $0) }
-      end += bytes.count
-    }
-  }
-
-  /// Frames that are written together.
-  private struct Batch {
-    private let archive: ArchiveID
-    private let start: Int
-    private var ordinal: UInt64
-    private let cipher: FrameCipher?
-    private let path: String
-    var bytes: [UInt8] = []
-    var index: [IndexEntry] = []
-    var frameCount: UInt32 = 0
-    private(set) var chain: FrameChain?
-
-    init(
-      of archive: ArchiveID, at start: Int, ordinal: UInt64, _ cipher: FrameCipher?,
-      _ chain: FrameChain?, path: String
-    ) {
-      self.archive = archive
-      self.start = start
-      self.ordinal = ordinal
-      (self.cipher, self.chain, self.path) = (cipher, chain, path)
-    }
-
-    /// Adds a frame with a key slot, unless the slot is empty.
-    mutating func add(_ type: FrameType, _ slot: [UInt8]) throws(SystemError) {
-      if !slot.isEmpty { try add(FrameHeader(type), slot, nil) }
-    }
-
-    /// Adds a frame whose payload is compressed here, if that makes it smaller.
-    mutating func add(
-      _ fields: FrameHeader, _ payload: [UInt8], _ compressor: Compressor?
-    ) throws(SystemError) {
-      let compressed = compressor?.compress(payload)
-      var header = fields
-      header.codec = compressed == nil ? .rows : .zlibRows
-      header.rawSize = payload.count
-      try add(header, stored: compressed ?? payload)
-    }
-
-    /// Adds a frame with its payload as it is, or encrypted. The caller has set codec and raw size
-    /// in `fields`.
-    mutating func add(_ fields: FrameHeader, stored payload: [UInt8]) throws(SystemError) {
-      var header = fields
-      (header.archive, header.ordinal, header.previous) = (archive, ordinal, chain?.head)
-      let place = bytes.count
-      if let cipher, header.type.isSecret {
-        header.isEncrypted = true
-        try withLibrary(path) { () throws(CryptoError) in
-          try payload.withUnsafeBufferPointer { (payload) throws(CryptoError) in
-            try header.encode(storing: payload.count + FrameCipher.growth, into: &bytes) {
-              (output, header) throws(CryptoError) in
-              try cipher.encrypt(UnsafeRawBufferPointer(payload), into: output, header)
-            }
-          }
-        }
-      } else {
-        header.encode(storing: payload, into: &bytes)
-      }
-      try end(header, at: place)
-    }
-
-    /// Adds a frame as it stands in the archive that this is a copy of.
-    mutating func add(_ header: FrameHeader, asIs frame: [UInt8]) throws(SystemError) {
-      let place = bytes.count
-      bytes += frame
-      try end(header, at: place)
-    }
-
-    /// Ends the frame that begins at `place`: the next frame is chained to it.
-    private mutating func end(_ header: FrameHeader, at place: Int) throws(SystemError) {
-      try withLibrary(path) { () throws(CryptoError) in
-        try bytes.withUnsafeBufferPointer { (bytes) throws(CryptoError) in
-          let frame = UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(bytes)[place...])
-          try chain?.append(header, frame)
-        }
-      }
-      if header.isInIndex {
-        index.append(IndexEntry(offset: start + place, header: header))
-      }
-      ordinal += 1
-      frameCount += 1
-    }
-  }
-}
-
-/// Runs `body`, which needs libcrypto.
-private func withLibrary<Result>(
-  _ path: String, _ body: () throws(CryptoError) -> Result
-) throws(SystemError) -> Result {
-  do throws(CryptoError) { return try body() } catch { throw .refusedByLibcrypto(path) }
 }

@@ -64,6 +64,11 @@ extension SystemError {
     SystemError(call: .fdatasync, errno: EBADF, path: path)
   }
 
+  /// EIO, for a file of which the disk has lost bytes that were written.
+  package static func lostBytes(_ path: String) -> SystemError {
+    SystemError(call: .fdatasync, errno: EIO, path: path)
+  }
+
   /// ENOTSUP, for something that libcrypto has refused.
   package static func refusedByLibcrypto(_ path: String) -> SystemError {
     SystemError(call: .libcrypto, errno: ENOTSUP, path: path)
