@@ -186,7 +186,7 @@ extension RingImage {
   /// The number of records that are not noted to be in an archive.
   fileprivate var waitingCount: UInt64 {
     segments.reduce(0) { sum, segment in
-      var scanner = scanner(of: segment, from: segment.header.archived, scansBehindZeros: false)
+      var scanner = scanner(of: segment, from: segment.header.archived, zeros: .end)
       var count = sum
       while let item = scanner.next() {
         if case .record(let record, _) = item, record.isCounted { count &+= 1 }

@@ -181,7 +181,7 @@ private func writeLines(_ bytes: UnsafeRawBufferPointer) {
   let memory = AlignedBytes(words: records)
   withExtendedLifetime(memory) {
     var builder = RowBuilder()
-    var scanner = RecordScanner(memory.bytes, from: 0, seed: 0, scansBehindZeros: false)
+    var scanner = RecordScanner(memory.bytes, from: 0, seed: 0, zeros: .end)
     while case .record(let view, _) = scanner.next() {
       builder.add(view, thread: ThreadIdentity(ordinal: 1, id: 1, name: ""), ticks: view.ticks)
     }

@@ -33,7 +33,7 @@ import Testing
         CollectedSegment(
           index: index, header: try SegmentHeader(memory.bytes),
           scanner: RecordScanner(
-            memory.bytes, from: 128, seed: UInt32(index), scansBehindZeros: false),
+            memory.bytes, from: 128, seed: UInt32(index), zeros: .end),
           number: 10 * UInt64(index + 1), lastTicks: lastTicks,
           disposition: { isArchived($1) ? .archived : .taken })
       }
@@ -183,7 +183,7 @@ import Testing
       CollectedSegment(
         index: 0, header: run.header,
         scanner: RecordScanner(
-          segments.memory[0].bytes, from: 128, seed: 0, scansBehindZeros: false),
+          segments.memory[0].bytes, from: 128, seed: 0, zeros: .end),
         number: 10, disposition: { record, _ in record.ticks % 2 == 0 ? .taken : .left })
     }
     var collector = FrameCollector(runs)
@@ -202,7 +202,7 @@ import Testing
     let segments = Segments([[]])
     let run = CollectedSegment(
       index: 0, header: try SegmentHeader(segments.memory[0].bytes),
-      scanner: RecordScanner(memory.bytes, from: 128, seed: 0, scansBehindZeros: false))
+      scanner: RecordScanner(memory.bytes, from: 128, seed: 0, zeros: .end))
     var builder = RowBuilder()
     withExtendedLifetime(memory) {
       var collector = FrameCollector([run])

@@ -45,7 +45,7 @@ struct Fixture {
     let words = ticks.flatMap { TestRecord(ticks: $0, words: [$0, 0, 0]).encoded(seed: 0) }
     let memory = AlignedBytes(words: [UInt64](repeating: 0, count: 8) + words)
     return withExtendedLifetime(memory) {
-      var scanner = RecordScanner(memory.bytes, from: 64, seed: 0, scansBehindZeros: false)
+      var scanner = RecordScanner(memory.bytes, from: 64, seed: 0, zeros: .end)
       var rows = RowBuilder()
       while case .record(let view, _) = scanner.next() {
         rows.add(view, thread: ThreadIdentity(ordinal: 1, id: 7, name: "t"), ticks: view.ticks)

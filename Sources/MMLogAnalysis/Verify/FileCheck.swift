@@ -123,7 +123,7 @@ struct FileCheck {
     let image = ring.image
     for segment in image.segments {
       let start = image.fileHeader.geometry.offset(ofSegment: segment.index)
-      var scanner = image.scanner(of: segment, scansBehindZeros: !ring.isRunning)
+      var scanner = image.scanner(of: segment, zeros: ring.isRunning ? .end : .mayBeLost)
       while let item = scanner.next() {
         let (place, what): (Range<Int>, String)
         switch item {

@@ -54,7 +54,7 @@ extension FileReport.Part {
     size = image.fileHeader.geometry.segmentSize
     var (count, archived) = (0, 0)
     var ticks: (first: UInt64, last: UInt64) = (.max, 0)
-    var scanner = image.scanner(of: segment, scansBehindZeros: !isRunning)
+    var scanner = image.scanner(of: segment, zeros: isRunning ? .end : .mayBeLost)
     while let item = scanner.next() {
       guard case .record(let view, let offset) = item else { continue }
       if view.isCounted {

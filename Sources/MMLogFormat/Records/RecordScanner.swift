@@ -111,14 +111,25 @@ package struct RecordScanner {
     case corruption(Range<Int>)
   }
 
+  /// What zeros in place of a record mean.
+  package enum Zeros {
+    /// No record is behind the first zero word.
+    case end
+    /// They may be a page that was lost when the machine went down: valid records behind them
+    /// count. Zeros up to the segment's end are the usual end.
+    case mayBeLost
+    /// Records reached the segment's end: zeros before it are a loss, and valid records behind them
+    /// count.
+    case lost
+  }
+
   /// How far ahead memory is prefetched, in bytes: processors that prefetch by themselves stop at
   /// the end of a page, and the record may be in the cache of the thread that wrote it.
   fileprivate static let prefetchDistance = 4096
 
   private let segment: UnsafeRawBufferPointer
   private let seed: UInt32
-  private let scansBehindZeros: Bool
-  private let isSealed: Bool
+  private let zeros: Zeros
   private var budget: CheckBudget
   private var pending: Item?
   /// Where the next record begins, or would.
@@ -141,26 +152,20 @@ package struct RecordScanner {
     self.init(
       segment.slice(0, end), from: offset,
       seed: checksumSeed(session: session, generation: header.generation),
-      scansBehindZeros: isWhole, isSealed: isWhole)
+      zeros: isWhole ? .lost : .end)
   }
 
   /// - Parameters:
   ///   - segment: The segment, header included, cut at its end if it is sealed.
   ///   - offset: Where to begin; a multiple of 8, not before the first record.
   ///   - seed: The seed of the segment's generation.
-  ///   - scansBehindZeros: Whether a zero word may be from a page that was lost when the machine
-  ///     went down, so that valid records behind it count.
-  ///   - isSealed: Whether records reached the segment's end. Then zeros before it are a loss in
-  ///     any case, and records behind them count.
   package init(
-    _ segment: UnsafeRawBufferPointer, from offset: Int, seed: UInt32, scansBehindZeros: Bool,
-    isSealed: Bool = false
+    _ segment: UnsafeRawBufferPointer, from offset: Int, seed: UInt32, zeros: Zeros
   ) {
     self.segment = segment
     self.offset = offset
     self.seed = seed
-    self.scansBehindZeros = scansBehindZeros || isSealed
-    self.isSealed = isSealed
+    self.zeros = zeros
     budget = CheckBudget(segment.count)
   }
 
@@ -222,13 +227,12 @@ package struct RecordScanner {
       header = self.header(at: offset)
       if let item = record(header) { return item }
     }
-    if header == 0 && !scansBehindZeros { return nil }
+    if header == 0 && zeros == .end { return nil }
     let start = offset
     guard let item = nextBehind(start) else {
-      // Zeros to the end are the usual end, unless records reached the segment's end. Anything else
-      // that is no record is corruption.
+      // Anything else that is no record is corruption.
       offset = segment.count
-      return header == 0 && !isSealed ? nil : .corruption(start..<segment.count)
+      return header == 0 && zeros != .lost ? nil : .corruption(start..<segment.count)
     }
     pending = item.found
     return .corruption(start..<item.offset)

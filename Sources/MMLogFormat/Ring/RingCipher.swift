@@ -85,8 +85,7 @@ package struct RingCipher: Sendable {
   ) throws(CryptoError) {
     let stream = SegmentStream(number, of: self)
     var scanner = RecordScanner(
-      UnsafeRawBufferPointer(segment), from: SegmentLayout.size, seed: seed,
-      scansBehindZeros: true)
+      UnsafeRawBufferPointer(segment), from: SegmentLayout.size, seed: seed, zeros: .mayBeLost)
     while let item = scanner.next() {
       guard case .record(let view, let offset) = item else { continue }
       let record = UnsafeMutableRawBufferPointer(

@@ -34,7 +34,7 @@ final class SegmentRun: Run {
     ownThread = self.threads.thread(segment.header.thread)
     scanner = ring.image.scanner(
       of: segment, from: emitted?.end(of: segment.header.generation) ?? SegmentLayout.size,
-      scansBehindZeros: !ring.isRunning)
+      zeros: ring.isRunning ? .end : .mayBeLost)
     super.init(
       path: ring.image.path, ticks: 0, clock: ring.image.clock,
       flightLevel: ring.image.fileHeader.archiveLevel.rawValue)

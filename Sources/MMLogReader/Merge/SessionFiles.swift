@@ -122,7 +122,7 @@ extension RingImage {
   fileprivate var lastTicks: UInt64 {
     var last: UInt64 = 0
     for segment in segments {
-      var scanner = scanner(of: segment, scansBehindZeros: false)
+      var scanner = scanner(of: segment, zeros: .end)
       while let item = scanner.next() {
         if case .record(let record, _) = item { last = max(last, record.ticks) }
       }
@@ -134,7 +134,7 @@ extension RingImage {
   fileprivate var isSound: Bool {
     corruption.isEmpty
       && segments.allSatisfy { segment in
-        var scanner = scanner(of: segment, scansBehindZeros: false)
+        var scanner = scanner(of: segment, zeros: .end)
         while let item = scanner.next() { if case .corruption = item { return false } }
         return true
       }

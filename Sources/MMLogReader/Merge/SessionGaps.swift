@@ -120,7 +120,7 @@ package struct SessionGaps {
         }
         numbers.add(part, times: times)
       }
-      var scanner = ring.image.scanner(of: segment, scansBehindZeros: true)
+      var scanner = ring.image.scanner(of: segment, zeros: .mayBeLost)
       while let item = scanner.next() {
         guard case .record(let view, let offset) = item, !ring.image.isFlight(view) else {
           continue

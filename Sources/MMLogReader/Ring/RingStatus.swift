@@ -112,7 +112,7 @@ package struct RingStatus {
     var waiting = Waiting()
     for segment in image.segments {
       let start = image.isOfThisBoot ? segment.header.archived : SegmentLayout.size
-      var scanner = image.scanner(of: segment, from: start, scansBehindZeros: !isRunning)
+      var scanner = image.scanner(of: segment, from: start, zeros: isRunning ? .end : .mayBeLost)
       while let item = scanner.next() {
         if case .record(let record, _) = item, !image.isFlight(record) { waiting.add(record) }
       }
@@ -127,7 +127,7 @@ package struct RingStatus {
   package var end: SessionEnd {
     var last: UInt64?
     for segment in image.segments {
-      var scanner = image.scanner(of: segment, from: SegmentLayout.size, scansBehindZeros: true)
+      var scanner = image.scanner(of: segment, from: SegmentLayout.size, zeros: .mayBeLost)
       while let item = scanner.next() {
         if case .record(let record, _) = item { last = max(last ?? 0, record.ticks) }
       }

@@ -293,7 +293,7 @@ package struct Recovery: ~Copyable {
   ) -> CollectedSegment {
     CollectedSegment(
       index: segment.index, header: segment.header,
-      scanner: image.scanner(of: segment, scansBehindZeros: true),
+      scanner: image.scanner(of: segment, zeros: .mayBeLost),
       number: isFlight ? nil : segment.header.firstNumber,
       content: image.lock == nil ? .clear : .sealed, disposition: disposition)
   }

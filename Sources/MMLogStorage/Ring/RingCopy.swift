@@ -288,8 +288,7 @@ struct RingCopy {
   private func readErasedAgain(
     _ part: UnsafeRawBufferPointer, in range: Range<Int>, _ seed: UInt32, _ file: borrowing File
   ) throws(SystemError) {
-    var scanner = RecordScanner(
-      part, from: SegmentLayout.size, seed: seed, scansBehindZeros: false)
+    var scanner = RecordScanner(part, from: SegmentLayout.size, seed: seed, zeros: .end)
     while let item = scanner.next() {
       guard case .corruption(let place) = item else { continue }
       let start = range.lowerBound
@@ -351,7 +350,7 @@ struct RingCopy {
     _ bytes: UnsafeRawBufferPointer, _ seed: UInt32, isSealed: Bool
   ) -> UInt64? {
     var scanner = RecordScanner(
-      bytes, from: SegmentLayout.size, seed: seed, scansBehindZeros: true, isSealed: isSealed)
+      bytes, from: SegmentLayout.size, seed: seed, zeros: isSealed ? .lost : .mayBeLost)
     while let item = scanner.next() {
       if case .record(let record, _) = item { return record.ticks }
     }

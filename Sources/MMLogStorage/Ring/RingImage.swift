@@ -162,7 +162,7 @@ package final class RingImage {
     guard let capture = fileHeader.spanCapture, hasFlight, lock == nil else { return [] }
     var endedWell: Set<UInt64> = []
     for segment in segments {
-      var scanner = scanner(of: segment, scansBehindZeros: true)
+      var scanner = scanner(of: segment, zeros: .mayBeLost)
       while let item = scanner.next() {
         guard case .record(let record, _) = item, SpanTie.mayEnd(record),
           let tie = dictionary.tie(of: record), let end = tie.end, tie.span != 0,
@@ -199,13 +199,13 @@ package final class RingImage {
   ///
   /// - Parameters:
   ///   - offset: Where to begin, from the segment's start.
-  ///   - scansBehindZeros: See ``RecordScanner``.
+  ///   - zeros: What they mean in a segment that is not sealed.
   package func scanner(
-    of segment: Segment, from offset: Int = SegmentLayout.size, scansBehindZeros: Bool
+    of segment: Segment, from offset: Int = SegmentLayout.size, zeros: RecordScanner.Zeros
   ) -> RecordScanner {
     RecordScanner(
       segment.bytes, from: offset, seed: segment.seed,
-      scansBehindZeros: scansBehindZeros, isSealed: segment.header.end > 0)
+      zeros: segment.header.end > 0 ? .lost : zeros)
   }
 
   /// Whether a record is a flight record: no archive has it before it is captured.

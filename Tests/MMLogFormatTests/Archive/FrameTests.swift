@@ -191,7 +191,7 @@ import Testing
     }
     let memory = AlignedBytes(words: words)
     return withExtendedLifetime(memory) {
-      var scanner = RecordScanner(memory.bytes, from: 64, seed: 5, scansBehindZeros: false)
+      var scanner = RecordScanner(memory.bytes, from: 64, seed: 5, zeros: .end)
       var rows = RowBuilder()
       while case .record(let view, _) = scanner.next() {
         rows.add(view, thread: threads[Int(view.ticks) % 2], ticks: view.ticks * 10)

@@ -100,7 +100,7 @@ struct ColumnRecords {
     let memory = AlignedBytes(words: Array(records.joined()))
     withExtendedLifetime(memory) {
       var builder = RowBuilder()
-      var scanner = RecordScanner(memory.bytes, from: 0, seed: 0, scansBehindZeros: false)
+      var scanner = RecordScanner(memory.bytes, from: 0, seed: 0, zeros: .end)
       while case .record(let view, _) = scanner.next() {
         let ordinal = UInt32(builder.summary.count) / 3 % threads + 1
         let thread = ThreadIdentity(ordinal: ordinal, id: 1000 + ordinal, name: "t\(ordinal)")

@@ -14,7 +14,7 @@ import Testing
   private func withViews(_ records: [TestRecord], _ body: (RecordView) -> Void) {
     let memory = AlignedBytes(words: records.flatMap { $0.encoded(seed: 0) })
     withExtendedLifetime(memory) {
-      var scanner = RecordScanner(memory.bytes, from: 0, seed: 0, scansBehindZeros: false)
+      var scanner = RecordScanner(memory.bytes, from: 0, seed: 0, zeros: .end)
       while case .record(let view, _) = scanner.next() { body(view) }
     }
   }

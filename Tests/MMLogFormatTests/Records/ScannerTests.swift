@@ -27,7 +27,7 @@ import Testing
     let memory = AlignedBytes(words: segment)
     return withExtendedLifetime(memory) {
       var scanner = RecordScanner(
-        memory.bytes, from: 64, seed: seed, scansBehindZeros: behindZeros)
+        memory.bytes, from: 64, seed: seed, zeros: behindZeros ? .mayBeLost : .end)
       var found: [String] = []
       while let item = scanner.next() {
         switch item {
@@ -74,7 +74,7 @@ import Testing
     }
     var scanner = RecordScanner(
       UnsafeRawBufferPointer(rebasing: memory.bytes.dropLast(8)), from: 64,
-      seed: seed, scansBehindZeros: false)
+      seed: seed, zeros: .end)
     var (found, corruption) = (0, 0)
     while found + corruption < count {
       switch scanner.next() {
@@ -194,7 +194,7 @@ import Testing
       words: [3 | 1003 << 32])
     let memory = AlignedBytes(words: segment(record.encoded(seed: seed)))
     withExtendedLifetime(memory) {
-      var scanner = RecordScanner(memory.bytes, from: 64, seed: seed, scansBehindZeros: false)
+      var scanner = RecordScanner(memory.bytes, from: 64, seed: seed, zeros: .end)
       guard case .record(let view, 64) = scanner.next() else { return #expect(Bool(false)) }
       #expect(
         view.ticks == 77 && view.callSite == 9 && view.label == 0xFFFF && view.level == .error)

@@ -20,7 +20,7 @@ import Testing
   private func assemble(_ fragments: [[UInt64]]) -> [[UInt8]?] {
     let memory = AlignedBytes(words: [UInt64](repeating: 0, count: 8) + fragments.flatMap { $0 })
     return withExtendedLifetime(memory) {
-      var scanner = RecordScanner(memory.bytes, from: 64, seed: 0, scansBehindZeros: false)
+      var scanner = RecordScanner(memory.bytes, from: 64, seed: 0, zeros: .end)
       var assembler = FragmentAssembler()
       var answers: [[UInt8]?] = []
       while case .record(let view, _) = scanner.next() { answers.append(assembler.add(view)) }
@@ -99,7 +99,7 @@ import Testing
     let parts = fragments()
     let memory = AlignedBytes(words: [UInt64](repeating: 0, count: 8) + parts.flatMap { $0 })
     withExtendedLifetime(memory) {
-      var scanner = RecordScanner(memory.bytes, from: 64, seed: 0, scansBehindZeros: false)
+      var scanner = RecordScanner(memory.bytes, from: 64, seed: 0, zeros: .end)
       var assembler = FragmentAssembler()
       #expect(!assembler.isUnfinished)
       guard case .record(let view, _) = scanner.next() else { return #expect(Bool(false)) }

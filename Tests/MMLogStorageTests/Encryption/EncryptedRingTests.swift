@@ -391,7 +391,7 @@
       // The fifth of the records that are not archived.
       let image = try RingImage(File.open(path, .read))
       let segment = try #require(image.segments.last)
-      var scanner = image.scanner(of: segment, scansBehindZeros: true)
+      var scanner = image.scanner(of: segment, zeros: .mayBeLost)
       var offsets: [Int] = []
       while let item = scanner.next() {
         if case .record(_, let offset) = item { offsets.append(offset) }

@@ -119,7 +119,7 @@ struct GoldenArchive {
       let taken = segment.offset(range.lowerBound)..<segment.offset(range.upperBound)
       var scanner = RecordScanner(
         memory.bytes, from: SegmentLayout.size,
-        seed: GoldenFiles.seed(identity, segment.generation), scansBehindZeros: false)
+        seed: GoldenFiles.seed(identity, segment.generation), zeros: .end)
       var ticks: UInt64 = 0
       while case .record(let view, let offset) = scanner.next() {
         ticks = max(ticks, view.ticks)

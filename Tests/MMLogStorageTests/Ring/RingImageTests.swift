@@ -21,7 +21,7 @@ import Testing
   /// Ticks of all records, by segment.
   private func ticks(_ image: RingImage) -> [[UInt64]] {
     image.segments.map { segment in
-      var scanner = image.scanner(of: segment, scansBehindZeros: false)
+      var scanner = image.scanner(of: segment, zeros: .end)
       var ticks: [UInt64] = []
       while let item = scanner.next() {
         if case .record(let view, _) = item { ticks.append(view.ticks) }

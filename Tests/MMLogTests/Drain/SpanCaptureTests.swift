@@ -276,7 +276,7 @@ struct SpanCaptureTests {
     var ring = try dead.bytes(name)
     let image = try RingImage(File.open(dead(name), .read))
     for segment in image.segments {
-      var scanner = image.scanner(of: segment, scansBehindZeros: false)
+      var scanner = image.scanner(of: segment, zeros: .end)
       while case .record(let record, let offset) = scanner.next() {
         guard image.isFlight(record) else { continue }
         // The first record of the span: all others stand behind what is lost.

@@ -24,7 +24,7 @@ extension TestLog {
       let from = areFlight ? SegmentLayout.size : header.archived
       let seed = seed(header.generation)
       var scanner = RecordScanner(
-        bytes, from: SegmentLayout.size, seed: seed, scansBehindZeros: false)
+        bytes, from: SegmentLayout.size, seed: seed, zeros: .end)
       var (first, count) = (header.firstNumber, UInt32(0))
       while case .record(let view, let offset) = scanner.next() {
         let isFlight = view.level < archiveLevel

@@ -71,7 +71,7 @@ struct Part {
     var scanner = RecordScanner(
       segment, from: SegmentLayout.size,
       seed: checksumSeed(session: fileHeader.identity.session, generation: header.generation),
-      scansBehindZeros: false)
+      zeros: .end)
     var parts: [Part] = []
     while case .record(let record, let offset) = scanner.next() {
       // None if an archive has the record.
