@@ -35,7 +35,7 @@ struct RingRepair: ~Copyable {
     settings.recipients = image.keySlots.first?.recipients ?? []
     settings.isChained = image.fileHeader.isChained
     // The number in a ring may be any, and a next number must exist.
-    let newest = min(max(number, image.newestArchive), UInt32.max - (1 << 20))
+    let newest = min(max(number, image.sessionState.newestArchive), UInt32.max - (1 << 20))
     series = ArchiveSeries(in: directory, session.identity, settings, number: newest)
     series.head = newest == number ? head : .none
     series.ringKeySlot = image.keySlots.first?.slot ?? []

@@ -202,9 +202,10 @@ final class FollowedSession {
   /// followed, or the frames are lost, that remains so.
   private var isBehindRing: Bool {
     guard let image, emitted.count < Self.maximumEmitted else { return false }
-    if image.newestArchive > newest { return true }
+    let state = image.sessionState
+    if state.newestArchive > newest { return true }
     return furthest.contains {
-      $0.fileHeader.number == image.newestArchive && $0.lack(ofFrames: image.newestFrames) != nil
+      $0.fileHeader.number == state.newestArchive && $0.lack(ofFrames: state.newestFrames) != nil
     }
   }
 
@@ -223,7 +224,7 @@ final class FollowedSession {
   /// also those that are missing behind them.
   private func findGaps() -> [LogReader.Gap.Cause] {
     let numbers = archives.map(\.file.fileHeader.number)
-    let newest = image?.newestArchive ?? 0
+    let newest = image?.sessionState.newestArchive ?? 0
     guard var last else {
       if !numbers.isEmpty || image != nil { self.last = max(numbers.last ?? 0, newest) }
       return []
@@ -233,7 +234,7 @@ final class FollowedSession {
     // that follows only a ring misses no archive.
     if let image, !isRunning, !read.isEmpty, newest > last {
       gaps.append(
-        image.mayNewestBeSealed
+        image.sessionState.mayNewestBeSealed
           ? .archivesNotHere(Int(last) + 1...Int(newest)) : .newestArchiveNotHere(Int(newest)))
       last = newest
     }

@@ -38,7 +38,8 @@ package struct SessionFiles {
     // A session that went on with the archive of another session has its own archive behind that
     // one, in the same file.
     for (id, session) in sessions {
-      guard let resumed = session.ring?.image.resumed, let error = errors[resumed] else { continue }
+      guard let resumed = session.ring?.image.sessionState.resumed, let error = errors[resumed]
+      else { continue }
       sessions[id]?.unreadable.append(error)
     }
     return sessions.values.sorted {
@@ -111,8 +112,8 @@ extension RingView {
   /// corruption, and then the one that goes further.
   fileprivate var rank: (Int, Int, UInt32, UInt32, UInt64, UInt64) {
     (
-      isRunning ? 1 : 0, image.isSound ? 1 : 0, image.newestArchive, image.newestFrames,
-      image.segments.last?.header.generation ?? 0, image.lastTicks
+      isRunning ? 1 : 0, image.isSound ? 1 : 0, image.sessionState.newestArchive,
+      image.sessionState.newestFrames, image.segments.last?.header.generation ?? 0, image.lastTicks
     )
   }
 }

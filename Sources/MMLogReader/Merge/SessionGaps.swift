@@ -46,7 +46,7 @@ package struct SessionGaps {
     for archive in archives { add(archive, reportingFrom: first, after: given?.next) }
     next = max(next, first)
     if let number = summary.missingArchive {
-      addNewest(Int(number), wasSealed: summary.ring?.image.mayNewestBeSealed == true)
+      addNewest(Int(number), wasSealed: summary.ring?.image.sessionState.mayNewestBeSealed == true)
     }
   }
 

@@ -34,7 +34,8 @@ package struct SessionSummary {
     if !files.unreadable.isEmpty { coverage.distrust() }
     if let ring = files.ring { read(ring, files.archives) }
     let newest = max(
-      files.archives.last?.fileHeader.number ?? 0, files.ring?.image.newestArchive ?? 0)
+      files.archives.last?.fileHeader.number ?? 0,
+      files.ring?.image.sessionState.newestArchive ?? 0)
     for (index, archive) in files.archives.enumerated() {
       // The process may have been writing to the newest archive when it died. Then the ring has all
       // of it.
@@ -61,8 +62,9 @@ package struct SessionSummary {
     if !ring.isRunning && image.isNewestLost(of: archives) { coverage.distrust() }
     coverage.settle()
     // If the process lives, a limit may have deleted the archive after the ring noted it.
-    let isMissing = !ring.isRunning && image.newestArchive > archives.last?.fileHeader.number ?? 0
-    missingArchive = isMissing ? image.newestArchive : nil
+    let newest = image.sessionState.newestArchive
+    let isMissing = !ring.isRunning && newest > archives.last?.fileHeader.number ?? 0
+    missingArchive = isMissing ? newest : nil
     self.ring = ring.covered(by: coverage)
   }
 

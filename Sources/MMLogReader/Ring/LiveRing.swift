@@ -121,13 +121,9 @@ package final class LiveRing {
       try file.bytes(at: place.lowerBound, count: place.count)
     }
     guard bytes.count == place.count else { throw LogError(FormatError.truncated, path: path) }
-    let (number, frames) = bytes.withUnsafeBytes {
-      (
-        $0.load(SessionStateLayout.newestArchive, as: UInt32.self),
-        $0.load(SessionStateLayout.newestFrames, as: UInt32.self)
-      )
-    }
-    return max(0, Int(number) - (frames == SessionStateLayout.allFrames ? 0 : 1))
+    let state = bytes.withUnsafeBytes { SessionState($0) }
+    let isSealed = state.newestFrames == SessionStateLayout.allFrames
+    return max(0, Int(state.newestArchive) - (isSealed ? 0 : 1))
   }
 
   /// The path of an archive of the session; nil if it is not in the ring's directory.

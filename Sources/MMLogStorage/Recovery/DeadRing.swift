@@ -14,7 +14,7 @@ final class DeadRing: SessionNotes {
 
   init(_ ring: consuming LockedFile) throws(LogError) {
     image = try RingImage(ring.file, keepsRecords: false)
-    newestArchive = image.newestArchive
+    newestArchive = image.sessionState.newestArchive
     self.ring = ring
   }
 
@@ -143,7 +143,7 @@ final class DeadRing: SessionNotes {
     let place = areas.sessionState
     let state = try file.bytes(at: place.lowerBound, count: place.count)
     guard state.count == place.count else { return (isAlive, nil) }
-    return (isAlive, state.withUnsafeBytes { ArchiveID(resumedIn: $0) }?.session)
+    return (isAlive, state.withUnsafeBytes { SessionState($0) }.resumed?.session)
   }
 
   /// A recovery begins each archive in a file of its own.

@@ -38,7 +38,7 @@ extension Recovery {
     let session = image.fileHeader.identity.session
     let archives = try directory.names().lazy.compactMap { FileNames.Archive(fileName: $0) }
     let named = archives.filter { $0.session == session }.map(\.number).max() ?? 0
-    let newest = max(named, image.newestArchive, last?.fileHeader.number ?? 0)
+    let newest = max(named, image.sessionState.newestArchive, last?.fileHeader.number ?? 0)
     // A file may say any number, and there has to be a next one.
     return min(newest, UInt32.max - (1 << 20))
   }
@@ -137,7 +137,7 @@ extension Recovery {
     if !image.isOfThisBoot { return !numbers.contains(1) }
     // The newest archive is gone, or the ring is corrupted where it says which archive that is, and
     // behind which archive the session began.
-    return !numbers.contains(image.newestArchive) && image.mayHaveArchives
+    return !numbers.contains(image.sessionState.newestArchive) && image.mayHaveArchives
   }
 
   /// The session's archives in a file; nil if nothing of the file can be read.
@@ -145,8 +145,8 @@ extension Recovery {
     _ name: String, in directory: borrowing Directory
   ) throws -> [ArchiveFile]? {
     guard let found = try Self.open(name, in: directory) else { return nil }
-    if let last = found.last, found.first?.fileHeader.id == image.resumed, last.hasTornFileHeader,
-      let lock = try Self.lock(last, in: directory)
+    if let last = found.last, found.first?.fileHeader.id == image.sessionState.resumed,
+      last.hasTornFileHeader, let lock = try Self.lock(last, in: directory)
     {
       _ = try Self.cutTornFileHeader(in: lock.file, name, directory)
     }
@@ -156,7 +156,7 @@ extension Recovery {
   /// Whether a file that begins with one of these archives may have archives of the session: a file
   /// of the session, or the file in which the session began behind another one.
   private func isAnyWanted(_ first: [ArchiveID]) -> Bool {
-    let (session, resumed) = (image.fileHeader.identity.session, image.resumed)
+    let (session, resumed) = (image.fileHeader.identity.session, image.sessionState.resumed)
     return first.contains { $0.session == session || $0 == resumed }
   }
 

@@ -120,11 +120,11 @@ package struct Recovery: ~Copyable {
       missing.append("a frame of \(frame.summary.rows): it was not written whole")
     }
     if let end = image.lostEnd(of: archives) {
-      missing.append("archive \(image.newestArchive): \(end.lack.what)")
+      missing.append("archive \(image.sessionState.newestArchive): \(end.lack.what)")
     }
     if image.isNewestLost(of: archives) {
       missing.append(
-        "archive \(image.newestArchive), which was being written: it cannot be read")
+        "archive \(image.sessionState.newestArchive), which was being written: it cannot be read")
     }
     return missing
   }
@@ -162,7 +162,7 @@ package struct Recovery: ~Copyable {
     var current: ArchiveWriter?
     let last = found.archives.last
     if let last, !last.isClosed, last.isLast, last.isSound, !found.isTwice,
-      !found.isCut || last.fileHeader.number > image.newestArchive
+      !found.isCut || last.fileHeader.number > image.sessionState.newestArchive
     {
       let file = try Self.lockInTurn(last, in: directory)
       current = try ArchiveWriter(
@@ -360,7 +360,7 @@ package struct Recovery: ~Copyable {
   /// How many segments that are in use cannot be read at all. If the session was closed, archives
   /// have what was in them.
   private var unreadableSegments: Int {
-    if image.isClosedCleanly { return 0 }
+    if image.sessionState.isClosedCleanly { return 0 }
     let geometry = image.fileHeader.geometry
     let segments = geometry.offset(ofSegment: 0)..<geometry.fileSize
     let known = Set(image.segments.map { geometry.offset(ofSegment: $0.index) })

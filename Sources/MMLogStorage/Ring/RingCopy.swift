@@ -69,7 +69,7 @@ struct RingCopy {
 
   var keySlots: [RingKeySlot] {
     guard let area = areas.keySlots else { return [] }
-    return KeySlotPlaces.slots(in: UnsafeRawBufferPointer(rebasing: memory.bytes[area]))
+    return KeySlotPlaces.slots(in: memory[area])
   }
 
   /// Decrypts the records of all segments.
@@ -302,7 +302,7 @@ struct RingCopy {
     guard let area = areas.stateSlots else { return }
     for _ in 0..<3 {
       try memory.read(file, area)
-      state = StateSlots(UnsafeRawBufferPointer(rebasing: memory.bytes[area]))
+      state = StateSlots(memory[area])
       if state.corruption.isEmpty { return }
     }
     for range in state.corruption {
@@ -314,7 +314,7 @@ struct RingCopy {
   /// How many survived signals there is no record of; 0 if that cannot be determined.
   mutating func survivals(in place: Range<Int>?) -> UInt8 {
     guard let place else { return 0 }
-    let report = UnsafeRawBufferPointer(rebasing: memory.bytes[place])
+    let report = memory[place]
     if let count = CrashReport.survivals(report) { return count }
     let word = place.lowerBound..<place.lowerBound + CrashLayout.checksum
     corruption.append(
@@ -406,7 +406,7 @@ struct RingCopy {
   }
 
   private func clockPair(at place: Int) -> UnsafeRawBufferPointer {
-    UnsafeRawBufferPointer(memory.bytes).slice(place, ClockPairLayout.size)
+    memory[place..<place + ClockPairLayout.size]
   }
 
   /// The ring's clock; nil if no clock pair is valid.

@@ -25,8 +25,9 @@ extension RingImage {
   /// - Parameter archives: The session's, by rising number.
   /// - Returns: Which archive it is, and what it lacks; nil if it is whole, or not there.
   package func lostEnd(of archives: [ArchiveFile]) -> (index: Int, lack: Corruption)? {
-    guard let index = archives.lastIndex(where: { $0.fileHeader.number == newestArchive }),
-      let lack = archives[index].lack(ofFrames: newestFrames)
+    let state = sessionState
+    guard let index = archives.lastIndex(where: { $0.fileHeader.number == state.newestArchive }),
+      let lack = archives[index].lack(ofFrames: state.newestFrames)
     else { return nil }
     return (index, lack)
   }
@@ -36,7 +37,7 @@ extension RingImage {
   ///
   /// - Parameter archives: The session's, by rising number.
   package func isNewestLost(of archives: [ArchiveFile]) -> Bool {
-    newestFrames > 0 && !mayNewestBeSealed
-      && newestArchive > archives.last?.fileHeader.number ?? 0
+    sessionState.newestFrames > 0 && !sessionState.mayNewestBeSealed
+      && sessionState.newestArchive > archives.last?.fileHeader.number ?? 0
   }
 }

@@ -25,21 +25,9 @@ package final class RingImage {
   /// Whether the machine has been running since the ring was written: then all that was written is
   /// there.
   package let isOfThisBoot: Bool
-  /// False if the process died, or is alive.
-  package let isClosedCleanly: Bool
-  /// Whether nothing can be known of the session's state.
-  private let isStateLost: Bool
-  /// The number of the newest archive that was begun, whether or not it still is there; 0 if there
-  /// was none.
-  package let newestArchive: UInt32
-  /// How many frames the newest archive has at least, and whether it was sealed: see
-  /// ``SessionStateLayout``.
-  package let newestFrames: UInt32
+  package let sessionState: SessionState
   /// What the next archive is chained to, if that is noted.
   package let head: NotedHead?
-  /// The archive behind which the session began its first one; nil if the first one has a file of
-  /// its own.
-  package let resumed: ArchiveID?
   /// Turns ticks into wall time; see ``restoreClock(from:)``.
   package private(set) var clock: TickClock
   /// Whether the ring has no clock reading that is valid.
@@ -51,8 +39,6 @@ package final class RingImage {
   package let crash: CrashReport?
   /// What the process had last in its state slots.
   package let state: StateSlots
-  /// How the process ended, if it noted that itself. See ``end``.
-  private let mark: SessionEnd?
   package let dictionary: LogDictionary
   /// The dictionary's entries one by one, for copying them into an archive.
   package let entries: [(entry: DictionaryEntry, bytes: UnsafeRawBufferPointer)]
@@ -108,37 +94,26 @@ package final class RingImage {
     } catch {
       throw LogError(error, while: "Reading the ring failed")
     }
-    memory = copy.memory
+    let memory = copy.memory
+    self.memory = memory
     keySlots = copy.keySlots
     let cipher = RingCipher.open(copy.keySlots, with: identities.all)
     lock = copy.decrypt(with: cipher)
     segments = copy.segments
-    let all = UnsafeRawBufferPointer(memory.bytes)
-    let state = UnsafeRawBufferPointer(rebasing: all[fileHeader.areas.sessionState])
-    let stateWord = state.load(SessionStateLayout.state, as: UInt32.self)
-    isClosedCleanly = stateWord == RingLayout.stateClosed
-    isStateLost = !isClosedCleanly && stateWord != RingLayout.stateOpen
-    if isStateLost {
+    sessionState = SessionState(memory[fileHeader.areas.sessionState])
+    if let unknown = sessionState.unknownState {
       copy.corruption.append(
-        Corruption(fileHeader.areas.sessionState, "session state: \(stateWord)", in: path))
+        Corruption(fileHeader.areas.sessionState, "session state: \(unknown)", in: path))
     }
-    resumed = ArchiveID(resumedIn: state)
-    newestArchive = state.load(SessionStateLayout.newestArchive, as: UInt32.self)
-    newestFrames = state.load(SessionStateLayout.newestFrames, as: UInt32.self)
-    head = fileHeader.areas.head.flatMap {
-      NotedHead(UnsafeRawBufferPointer(rebasing: all[$0]))
-    }
-    mark = SessionEnd(state.slice(SessionStateLayout.ending, SessionEndLayout.size))
+    head = fileHeader.areas.head.flatMap { NotedHead(memory[$0]) }
     let clock = copy.clock
     isClockLost = clock == nil
     self.clock = clock ?? TickClock(ticks: 0, wall: fileHeader.identity.startTime, rate: 0)
-    losses =
-      LossLedger(UnsafeRawBufferPointer(rebasing: all[fileHeader.areas.ledger])) ?? LossLedger()
-    crash = fileHeader.areas.crash.flatMap {
-      CrashReport(UnsafeRawBufferPointer(rebasing: all[$0]))
-    }?.clear(with: try? cipher.get())
+    losses = LossLedger(memory[fileHeader.areas.ledger]) ?? LossLedger()
+    crash = fileHeader.areas.crash.flatMap { CrashReport(memory[$0]) }?
+      .clear(with: try? cipher.get())
     survivals = copy.survivals(in: fileHeader.areas.crash)
-    self.state = copy.state
+    state = copy.state
     if let problem = fileHeader.areaProblem { copy.note(problem) }
     if fileHeader.isCorrected { copy.noteCorrected(0..<FileHeaderLayout.size, "file header") }
     (dictionary, entries, dictionarySize) = copy.dictionary()
@@ -214,7 +189,8 @@ package final class RingImage {
   /// Whether the ring's flight records count. In a session that was closed, they are evicted,
   /// unless spans decide about them: those of spans that failed may not have been captured yet.
   package var hasFlight: Bool {
-    fileHeader.archiveLevel > .trace && (!isClosedCleanly || fileHeader.spanCapture != nil)
+    fileHeader.archiveLevel > .trace
+      && (!sessionState.isClosedCleanly || fileHeader.spanCapture != nil)
   }
 
   /// Whether an archive has a record, or the record is evicted.
@@ -261,12 +237,9 @@ package final class RingImage {
 
   /// Whether anything says that the session has archives.
   package var mayHaveArchives: Bool {
-    isStateLost || newestArchive > 0
+    sessionState.unknownState != nil || sessionState.newestArchive > 0
       || segments.contains { $0.header.archived > SegmentLayout.size }
   }
-
-  /// Whether the newest archive may have been sealed, so that a limit may have deleted it.
-  package var mayNewestBeSealed: Bool { newestFrames & SessionStateLayout.mayBeSealed != 0 }
 
   /// What was lost, if the process is dead: with the records that it could not make of signals that
   /// it had survived.
@@ -281,8 +254,8 @@ package final class RingImage {
   /// A crash comes last, wherever it happens: in closing, in an exit handler.
   package var end: SessionEnd {
     if let crash { return SessionEnd(crash) }
-    if isClosedCleanly { return SessionEnd(.closed, time: clock.wall) }
-    return mark ?? SessionEnd(isOfThisBoot ? .killed : .powerLost, time: clock.wall)
+    if sessionState.isClosedCleanly { return SessionEnd(.closed, time: clock.wall) }
+    return sessionState.end ?? SessionEnd(isOfThisBoot ? .killed : .powerLost, time: clock.wall)
   }
 
   /// Reads and checks the header of a ring.

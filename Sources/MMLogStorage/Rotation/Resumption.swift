@@ -95,11 +95,3 @@ package struct Resumption: Sendable {
     return archives.allSatisfy { $0.isSound && $0.isClosed } && last.closedEnd == archive.size
   }
 }
-
-extension ArchiveID {
-  /// Reads from a ring's session state which archive the session went on behind; nil: none.
-  init?(resumedIn state: UnsafeRawBufferPointer) {
-    self.init(state, at: SessionStateLayout.resumed)
-    if number == 0 { return nil }
-  }
-}

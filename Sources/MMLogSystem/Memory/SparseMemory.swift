@@ -22,6 +22,11 @@ package final class SparseMemory {
     chunk = .allocate(byteCount: min(Self.chunkSize, count), alignment: 64)
   }
 
+  /// The bytes of a range; valid for as long as this object.
+  package subscript(range: Range<Int>) -> UnsafeRawBufferPointer {
+    UnsafeRawBufferPointer(rebasing: bytes[range])
+  }
+
   deinit {
     chunk.deallocate()
     if let base = bytes.baseAddress { PrivateMemory.free(base, count: bytes.count) }

@@ -44,7 +44,7 @@ import Testing
   @Test("a whole ring is read as it is") func aWholeRingIsReadAsItIs() throws {
     let image = try image(log.ring)
     #expect(image.fileHeader.identity == log.identity && image.fileHeader.geometry == log.geometry)
-    #expect(image.corruption.isEmpty && !image.isClosedCleanly && image.losses.isEmpty)
+    #expect(image.corruption.isEmpty && !image.sessionState.isClosedCleanly && image.losses.isEmpty)
     #expect(image.dictionary.callSites.count == 1 && image.entries.count == 1)
     #expect(
       image.segments.map(\.header.generation) == (1...UInt64(image.segments.count)).map { $0 })
