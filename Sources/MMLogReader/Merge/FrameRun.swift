@@ -66,7 +66,7 @@ final class FrameRun: Run {
   private func stepWithoutRow() -> RunStep {
     // A part is released before the next one is read: whoever inspects its records keeps it.
     if part != nil {
-      letGo()
+      release()
       return .nothing
     }
     if next != nil {
@@ -103,7 +103,7 @@ final class FrameRun: Run {
 
   // MARK: - Parts
 
-  private func letGo() {
+  private func release() {
     (part, reader) = (nil, nil)
     memory.release(held)
     held = 0

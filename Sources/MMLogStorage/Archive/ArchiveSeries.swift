@@ -407,7 +407,7 @@ package final class ArchiveSeries {
     }
   }
 
-  // MARK: - Outside hands
+  // MARK: - When others change the files
 
   /// How long it may take to notice that the directory was replaced, in nanoseconds.
   private static let checkInterval: UInt64 = 500_000_000

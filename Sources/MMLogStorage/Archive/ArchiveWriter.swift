@@ -406,7 +406,7 @@ package final class ArchiveWriter {
   ///   its path does not lead to the whole file.
   package func reopen() -> Bool {
     guard !isStillOpen, let identity = file.identity else { return false }
-    lock.giveUp()
+    lock.abandon()
     do {
       let directory = try Directory.open(path.splitAtLastSlash.directory)
       guard let new = try LockedFile.open(path.splitAtLastSlash.name, in: directory),

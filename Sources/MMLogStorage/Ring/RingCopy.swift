@@ -119,7 +119,7 @@ struct RingCopy {
       try copySegment(use.index, use.generation, end: use.end, file, from: use.resume)
     }
     leaveOutCopies()
-    try noteLostHeaders(file, besides: Set(uses.map(\.index)))
+    try reportLostHeaders(file, besides: Set(uses.map(\.index)))
     settleUses()
   }
 
@@ -145,7 +145,7 @@ struct RingCopy {
       guard let index = read[copy.header.generation], index != copy.index,
         !unreadable.contains(copy.index)
       else { continue }
-      note(copy.index, "it is a copy of segment \(index)")
+      report(copy.index, "it is a copy of segment \(index)")
     }
   }
 
@@ -160,12 +160,12 @@ struct RingCopy {
     }
   }
 
-  /// Notes segments that look free, but are in use as the ring says elsewhere.
-  private mutating func noteLostHeaders(
+  /// Reports segments that look free, but are in use as the ring says elsewhere.
+  private mutating func reportLostHeaders(
     _ file: borrowing File, besides used: Set<Int>
   ) throws(SystemError) {
     for index in 0..<geometry.segmentCount where !used.contains(index) {
-      if try contradictsUse(of: index, seed: nil, file) { note(index, "its header is lost") }
+      if try contradictsUse(of: index, seed: nil, file) { report(index, "its header is lost") }
     }
   }
 
@@ -204,7 +204,7 @@ struct RingCopy {
     UnsafeRawBufferPointer(memory.bytes).load(geometry.use(ofSegment: index), as: UInt64.self)
   }
 
-  private mutating func note(_ segment: Int, _ problem: String) {
+  private mutating func report(_ segment: Int, _ problem: String) {
     let start = geometry.offset(ofSegment: segment)
     let place = start..<min(start + geometry.segmentSize, present)
     corruption.append(Corruption(place, "segment \(segment): \(problem)", in: path))
@@ -255,9 +255,9 @@ struct RingCopy {
     do {
       header = try SegmentHeader(part, size: geometry.segmentSize)
     } catch {
-      // Noted only if the segment is not being opened just now.
+      // Reported only if the segment is not being opened just now.
       if try word(file, at: offset, within: offset + size) == generation {
-        note(index, "\(error)")
+        report(index, "\(error)")
       } else {
         clear(offset..<offset + size)
       }
@@ -271,7 +271,7 @@ struct RingCopy {
     if hasErasures { try readErasedAgain(part, in: offset..<offset + size, seed, file) }
     header.captured = captured(ofSegment: index, seed) ?? header.captured
     if try contradictsUse(of: index, seed: seed, file) {
-      note(index, "its header, or what the ring notes of its use, is of another use")
+      report(index, "its header, or what the ring notes of its use, is of another use")
     }
     let bytes = writtenPart(part, end: header.end)
     segments.append(
@@ -279,7 +279,7 @@ struct RingCopy {
         index: index, header: header, bytes: bytes, seed: seed,
         firstTicks: keepsRecords ? nil : firstTicks(bytes, seed, isSealed: header.end > 0)))
     if isCorrected {
-      noteCorrected(offset..<offset + SegmentLayout.size, "header of segment \(index)")
+      reportCorrected(offset..<offset + SegmentLayout.size, "header of segment \(index)")
     }
   }
 
@@ -328,14 +328,14 @@ struct RingCopy {
       use(ofSegment: index), seed: seed, segmentSize: geometry.segmentSize)
   }
 
-  /// Notes what is wrong with the table of the areas.
-  mutating func note(_ areaProblem: String) {
+  /// Reports what is wrong with the table of the areas.
+  mutating func report(_ areaProblem: String) {
     let table = FileHeaderLayout.size..<RingLayout.fileHeaderSize
     corruption.append(Corruption(table, "area table: \(areaProblem)", in: path))
   }
 
-  /// Notes corruption that costs nothing.
-  mutating func noteCorrected(_ range: Range<Int>, _ what: String) {
+  /// Reports corruption that costs nothing.
+  mutating func reportCorrected(_ range: Range<Int>, _ what: String) {
     corruption.append(
       Corruption(range, "\(what): one bit was wrong, and is corrected", in: path))
   }
@@ -427,7 +427,7 @@ struct RingCopy {
     let seed = checksumSeed(session: session, generation: 0)
     let area = UnsafeMutableRawBufferPointer(rebasing: memory.bytes[newEntries])
     for entry in area.correctEntries(seed: seed) {
-      noteCorrected(start + entry.lowerBound..<start + entry.upperBound, "dictionary")
+      reportCorrected(start + entry.lowerBound..<start + entry.upperBound, "dictionary")
     }
     var scanner = EntryScanner(UnsafeRawBufferPointer(area), seed: seed)
     var dictionary = LogDictionary()

@@ -114,8 +114,8 @@ package final class RingImage {
       .clear(with: try? cipher.get())
     survivals = copy.survivals(in: fileHeader.areas.crash)
     state = copy.state
-    if let problem = fileHeader.areaProblem { copy.note(problem) }
-    if fileHeader.isCorrected { copy.noteCorrected(0..<FileHeaderLayout.size, "file header") }
+    if let problem = fileHeader.areaProblem { copy.report(problem) }
+    if fileHeader.isCorrected { copy.reportCorrected(0..<FileHeaderLayout.size, "file header") }
     (dictionary, entries, dictionarySize) = copy.dictionary()
     corruption = copy.corruption
   }

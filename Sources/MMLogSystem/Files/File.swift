@@ -58,8 +58,8 @@ package struct File: ~Copyable, Sendable {
   /// Notes that the file has another name now.
   package mutating func noteRename(to path: String) { self.path = path }
 
-  /// Gives up the descriptor, which is closed already.
-  package mutating func giveUp() { descriptor = -1 }
+  /// Abandons the descriptor, which is closed already.
+  package mutating func abandon() { descriptor = -1 }
 
   /// Gives up the descriptor, which stays open.
   package consuming func release() -> CInt {

@@ -80,11 +80,11 @@ package struct LockedFile: ~Copyable, Sendable {
     }
   }
 
-  /// Gives up the file, whose descriptor the program has closed: the same file, opened anew, may
+  /// Abandons the file, whose descriptor the program has closed: the same file, opened anew, may
   /// get the descriptor's number.
-  package mutating func giveUp() {
+  package mutating func abandon() {
     SharedDescriptors.remove(file)
-    file.giveUp()
+    file.abandon()
   }
 
   /// Notes that the file has another name now.

@@ -24,7 +24,7 @@ package enum SharedDescriptors {
       try ForkHandlers.install(
         prepare: { SharedDescriptors.beforeFork() },
         parent: { SharedDescriptors.lock.unlock() },
-        child: { SharedDescriptors.giveUp() })
+        child: { SharedDescriptors.abandon() })
       isPrepared = true
     }
   }
@@ -92,7 +92,7 @@ package enum SharedDescriptors {
   }
 
   /// Gives up the descriptors in a child. Async-signal-safe.
-  private static func giveUp() {
+  private static func abandon() {
     mmlog_give_up_descriptors(list, count)
     count = 0
     lock.reinitialize()
