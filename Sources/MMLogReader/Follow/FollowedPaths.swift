@@ -12,6 +12,8 @@ struct FollowedPaths {
   private var files: [String: FileStatus.Identity?] = [:]
   /// Files that could not be read yet, each with its size at that time.
   private var pending: [String: Int] = [:]
+  /// The size of a file that was not inspected yet, or could not be opened.
+  private static let unknownSize = -1
   /// Paths that cannot be read now, and why.
   private(set) var unreadable: [String: LogError] = [:]
   /// Whether this is the first scan.
@@ -22,8 +24,8 @@ struct FollowedPaths {
     var names: Set<String> = []
   }
 
-  /// A new file that is no log may become one while it is made or copied. It is reported after so
-  /// many nanoseconds without a change.
+  /// A new file that is no log may become one while it is made or copied. It is reported after this
+  /// time without a change, in nanoseconds.
   private static let growingTime: Int64 = 1_000_000_000
 
   init(_ inputs: [LogReader.Input], _ identities: LogIdentities) {
@@ -32,11 +34,11 @@ struct FollowedPaths {
     for input in inputs {
       switch input {
       case .path(let path):
-        pending[path] = -1
+        pending[path] = Self.unknownSize
         files[path] = .some(nil)
       case .tree(let path):
         trees.insert(path)
-        pending[path] = -1
+        pending[path] = Self.unknownSize
       case .standardInput: continue
       }
     }
@@ -54,7 +56,7 @@ struct FollowedPaths {
     for path in directories.keys.sorted() { list(path) }
     for (path, known) in files {
       if let known, let status = try? File.status(ofPath: path), status.identity != known {
-        pending[path] = -1
+        pending[path] = Self.unknownSize
       }
     }
     // What is found in a directory is inspected at once, in the order of names.
@@ -84,9 +86,9 @@ struct FollowedPaths {
       let (names, isInTree) = (try directory.names(), isInTree(path))
       for name in names where !place.names.contains(name) {
         if name.hasSuffix(FileNames.ringSuffix) || name.hasSuffix(FileNames.archiveSuffix) {
-          pending["\(path)/\(name)"] = -1
+          pending["\(path)/\(name)"] = Self.unknownSize
         } else if isInTree, (try? directory.status(of: name))??.isDirectory == true {
-          pending["\(path)/\(name)"] = -1
+          pending["\(path)/\(name)"] = Self.unknownSize
         }
       }
       place.names = Set(names)
@@ -124,34 +126,42 @@ struct FollowedPaths {
       let isToReport = unreadable[path] == nil && !mayGrow
       guard status.size != knownSize || isToReport else { return }
       pending[path] = status.size
-      let file = try File.openFollowingLinks(path)
-      let start = try file.bytes(at: 0, count: FileHeaderLayout.size)
-      switch start.withUnsafeBytes({ FileKind($0, named: path) }) {
-      case .ring:
-        let identity = try RingImage(file) { _ in 0 }.fileHeader.identity
-        body(.ring(file, of: identity))
-      case .archive:
-        for archive in try ArchiveFile.all(in: file, identities: identities) {
-          body(.archive(archive))
-        }
-      case nil: throw LogError(FormatError.foreign, path: path)
-      }
+      try deliver(File.openFollowingLinks(path), body)
       pending[path] = nil
       unreadable[path] = nil
       if files[path] != nil { files[path] = status.identity }
     } catch let error as SystemError {
-      pending[path] = -2
-      let isAwaited = files[path] != nil || trees.contains(path)
-      if error.isNotFound && !isAwaited && !isListed(path) {
-        // The file was deleted after its name was listed, or after it was inspected.
-        pending[path] = nil
-        unreadable[path] = nil
-      } else if unreadable[path] == nil {
-        unreadable[path] = LogError(error, while: "Opening failed, and is tried again")
-      }
+      noteFailure(error, path)
     } catch let error as LogError {
       if !mayGrow { unreadable[path] = error }
     } catch {}
+  }
+
+  private func deliver(_ file: consuming File, _ body: (consuming NewFile) -> Void) throws {
+    let path = file.path
+    let start = try file.bytes(at: 0, count: FileHeaderLayout.size)
+    switch start.withUnsafeBytes({ FileKind($0, named: path) }) {
+    case .ring:
+      let identity = try RingImage(file) { _ in 0 }.fileHeader.identity
+      body(.ring(file, of: identity))
+    case .archive:
+      for archive in try ArchiveFile.all(in: file, identities: identities) {
+        body(.archive(archive))
+      }
+    case nil: throw LogError(FormatError.foreign, path: path)
+    }
+  }
+
+  private mutating func noteFailure(_ error: SystemError, _ path: String) {
+    pending[path] = Self.unknownSize
+    let isAwaited = files[path] != nil || trees.contains(path)
+    if error.isNotFound && !isAwaited && !isListed(path) {
+      // The file was deleted after its name was listed, or after it was inspected.
+      pending[path] = nil
+      unreadable[path] = nil
+    } else if unreadable[path] == nil {
+      unreadable[path] = LogError(error, while: "Opening failed, and is tried again")
+    }
   }
 
   /// Whether a directory still has the name of a path that it gave. Then the path is a symbolic

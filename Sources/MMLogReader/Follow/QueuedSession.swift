@@ -136,9 +136,7 @@ package final class QueuedSession {
 
   /// Whether an archive is gone, and had records that have not been given.
   private func isLost(_ archive: QueuedArchive) -> Bool {
-    if archive.isReadable { return false }
-    let all = archive.frames.reduce(0) { $0 + Int($1.rows) }
-    return archive.rows(before: place) < all
+    !archive.isReadable && archive.unread(behind: place).rows > 0
   }
 
   /// Whether there are rows behind what has been given, or corruption that stands in place of rows.
@@ -165,17 +163,8 @@ package final class QueuedSession {
     let place = place
     for archive in readable.reversed() {
       if archive.number < place.archive { break }
-      for frame in archive.frames.reversed() {
-        if archive.number == place.archive {
-          if frame.ordinal < place.frame { break }
-          if frame.ordinal == place.frame {
-            rows += max(0, Int(frame.rows) - Int(place.row))
-            bytes += frame.rows > place.row ? frame.bytes : 0
-            break
-          }
-        }
-        (rows, bytes) = (rows + Int(frame.rows), bytes + frame.bytes)
-      }
+      let found = archive.unread(behind: place)
+      (rows, bytes) = (rows + found.rows, bytes + found.bytes)
       hasClosed = hasClosed || archive.isClosed && rows > 0
     }
     return (rows, bytes, hasClosed)
@@ -410,15 +399,24 @@ extension QueuedArchive {
 
   /// How many of the archive's rows are before a place.
   package func rows(before place: LogReader.Cursor.Place) -> Int {
-    if number > place.archive { return 0 }
-    var rows = 0
-    for frame in frames {
+    frames.reduce(0) { $0 + Int($1.rows) } - unread(behind: place).rows
+  }
+
+  /// How many of the archive's rows are behind a place, and how large the frames are that have them.
+  fileprivate func unread(behind place: LogReader.Cursor.Place) -> (rows: Int, bytes: Int) {
+    var (rows, bytes) = (0, 0)
+    if number < place.archive { return (0, 0) }
+    for frame in frames.reversed() {
       if number == place.archive {
-        if frame.ordinal > place.frame { break }
-        if frame.ordinal == place.frame { return rows + min(Int(frame.rows), Int(place.row)) }
+        if frame.ordinal < place.frame { break }
+        if frame.ordinal == place.frame {
+          rows += max(0, Int(frame.rows) - Int(place.row))
+          bytes += frame.rows > place.row ? frame.bytes : 0
+          break
+        }
       }
-      rows += Int(frame.rows)
+      (rows, bytes) = (rows + Int(frame.rows), bytes + frame.bytes)
     }
-    return rows
+    return (rows, bytes)
   }
 }

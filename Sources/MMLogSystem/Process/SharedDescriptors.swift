@@ -91,7 +91,7 @@ package enum SharedDescriptors {
     forks += 1
   }
 
-  /// Gives up the descriptors in a child. Async-signal-safe.
+  /// Abandons the descriptors in a child. Async-signal-safe.
   private static func abandon() {
     mmlog_give_up_descriptors(list, count)
     count = 0
