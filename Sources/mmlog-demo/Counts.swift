@@ -14,7 +14,7 @@ final class Counts: @unchecked Sendable {
     let file = try File.open("\(directory)/counts", [.read, .write, .create])
     let size = 64 * (Service.threadCount + 1)
     try file.allocate(offset: 0, count: size)
-    mapping = try Mapping(file, count: size, writable: true)
+    mapping = try Mapping(file, count: size)
   }
 
   /// Whether the service has begun.

@@ -15,7 +15,7 @@ package final class CountPage: @unchecked Sendable {
     let file = try File.open(path, [.read, .write, .create])
     let size = 64 * Self.wordCount
     try file.allocate(offset: 0, count: size)
-    mapping = try Mapping(file, count: size, writable: true)
+    mapping = try Mapping(file, count: size)
   }
 
   /// Whether the process has come to what it is to be killed in.

@@ -14,7 +14,7 @@ struct FaultContainmentTests {
     let file = try File.open(folder("file"), [.read, .write, .create, .exclusive])
     try file.truncate(to: count * Host.pageSize)
     let mapping = UnsafeMutablePointer<Mapping>.allocate(capacity: 1)
-    try mapping.initialize(to: Mapping(file, count: count * Host.pageSize, writable: true))
+    try mapping.initialize(to: Mapping(file, count: count * Host.pageSize))
     let base = mapping.pointee.base
     base.storeBytes(of: 7, as: UInt8.self)
     try file.truncate(to: kept * Host.pageSize)

@@ -47,7 +47,7 @@ struct RingFile: ~Copyable {
     let hole = dictionaryHole(geometry, dictionarySize: dictionarySize)
     try file.allocate(offset: 0, count: hole.lowerBound)
     try file.allocate(offset: hole.upperBound, count: geometry.fileSize - hole.upperBound)
-    let mapping = try Mapping(file, count: geometry.fileSize, writable: true)
+    let mapping = try Mapping(file, count: geometry.fileSize)
     var start = 0
     let later = populatedLater(geometry, dictionarySize: dictionarySize) + [hole]
     for range in later.inOrder({ $0.lowerBound < $1.lowerBound }) {

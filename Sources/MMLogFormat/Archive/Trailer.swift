@@ -9,8 +9,8 @@ package struct Trailer: Equatable, Sendable {
   package var archive: ArchiveID
 
   package init(
-    of archive: ArchiveID, dictionaryOffset: UInt64, indexOffset: UInt64, recordCount: UInt64,
-    fileSize: UInt64, frameCount: UInt32
+    of archive: ArchiveID, dictionaryOffset: UInt64 = 0, indexOffset: UInt64 = 0,
+    recordCount: UInt64 = 0, fileSize: UInt64 = 0, frameCount: UInt32 = 0
   ) {
     self.archive = archive
     self.dictionaryOffset = dictionaryOffset

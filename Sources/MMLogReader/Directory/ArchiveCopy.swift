@@ -28,9 +28,7 @@ struct ArchiveCopy {
     var index: [IndexEntry] = []
     // Ordinals that a repair has left out count, too.
     let frameCount = archive.frames.last.map { $0.header.ordinal + 1 } ?? 0
-    var trailer = Trailer(
-      of: archive.fileHeader.id, dictionaryOffset: 0, indexOffset: 0, recordCount: 0, fileSize: 0,
-      frameCount: UInt32(clamping: frameCount))
+    var trailer = Trailer(of: archive.fileHeader.id, frameCount: UInt32(clamping: frameCount))
     for frame in archive.frames {
       let place = end - start
       var header = frame.header

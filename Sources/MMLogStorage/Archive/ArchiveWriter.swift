@@ -438,9 +438,7 @@ package final class ArchiveWriter {
     // The key slot once more, for readers that have lost the beginning of the file.
     if frameCount > 0 { try batch.add(.keySlot, keySlot) }
     try batch.add(.ringKeySlot, ringKeySlot)
-    var trailer = Trailer(
-      of: fileHeader.id, dictionaryOffset: 0, indexOffset: 0, recordCount: recordCount, fileSize: 0,
-      frameCount: 0)
+    var trailer = Trailer(of: fileHeader.id, recordCount: recordCount)
     if dictionary.count > 0 {
       trailer.dictionaryOffset = UInt64(place + batch.bytes.count)
       try batch.add(FrameHeader(.dictionary), Array(dictionary), compressor)

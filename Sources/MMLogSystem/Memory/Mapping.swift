@@ -1,7 +1,7 @@
 import CMMLogCore
 import Glibc
 
-/// A part of a file in memory, shared with everyone who has it mapped: mmap(2) MAP_SHARED.
+/// The first part of a file in memory, shared with everyone who has it mapped: mmap(2) MAP_SHARED.
 ///
 /// The mapping is unmapped at the end of its life; a pointer into it must not outlive it. To touch
 /// a page beyond the file's end, or a page that the disk has no room for, raises SIGBUS: make the
@@ -11,10 +11,10 @@ import Glibc
 /// them is shared. Other processes change it, too, and whoever touches it orders the accesses with
 /// atomics (CMMLogCore) or by protocol.
 package struct Mapping: ~Copyable, @unchecked Sendable {
-  /// Where the range begins in memory; page-aligned.
+  /// Where the part begins in memory; page-aligned.
   package let base: UnsafeMutableRawPointer
 
-  /// The range's length in bytes.
+  /// The part's length in bytes.
   package let count: Int
 
   /// The file's path, for errors.
@@ -22,19 +22,14 @@ package struct Mapping: ~Copyable, @unchecked Sendable {
 
   private var owned = true
 
-  /// Maps `count` bytes of a file from `offset` on, which is a multiple of the page size: mmap(2).
+  /// Maps the first `count` bytes of a file, which is open for reading and writing: mmap(2).
   ///
   /// The file may be closed afterwards.
-  /// - Parameter writable: whether to map for reading and writing, which the file must be open for.
-  ///   Otherwise it is mapped for reading only, and a store raises SIGSEGV.
-  package init(
-    _ file: borrowing File, offset: Int = 0, count: Int, writable: Bool
-  ) throws(SystemError) {
+  package init(_ file: borrowing File, count: Int) throws(SystemError) {
     let (descriptor, path) = (file.descriptor, file.path)
-    let protection = writable ? PROT_READ | PROT_WRITE : PROT_READ
     // MAP_FAILED is the address -1.
     let address = try retrying(.mmap, path) {
-      Int(bitPattern: mmap(nil, count, protection, MAP_SHARED, descriptor, off_t(offset)))
+      Int(bitPattern: mmap(nil, count, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0))
     }
     guard let base = UnsafeMutableRawPointer(bitPattern: address) else {
       throw SystemError(call: .mmap, errno: EFAULT, path: path)

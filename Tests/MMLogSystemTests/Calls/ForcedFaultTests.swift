@@ -33,7 +33,7 @@
       _ call: SystemCall, _ name: String,
       _ run: @escaping @Sendable (borrowing Mapping) throws -> Void
     ) -> Wrapper {
-      ofFile(call, name) { try run(Mapping($0, count: 8, writable: true)) }
+      ofFile(call, name) { try run(Mapping($0, count: 8)) }
     }
 
     static let all = [
