@@ -220,8 +220,8 @@ public final class ArchiveShipper: Sendable {
     let archives = all.filter {
       $0.isSealed && !$0.state.isUploaded && !Self.isRefused($0)
     }
-    let crashed = archives.filter { $0.contents?.ending?.isCrash == true }
-    return (crashed + archives.filter { $0.contents?.ending?.isCrash != true }, unreadable)
+    let crashed = archives.filter(\.isOfCrash)
+    return (crashed + archives.filter { !$0.isOfCrash }, unreadable)
   }
 
   /// Returns the archives that the receiver has refused, the oldest first.

@@ -165,7 +165,7 @@ final class UploadQueue: Sendable {
 
   /// The archives that may be given out now, in the order in which they are to be given out.
   private func inOrder(_ archives: [ArchiveInfo], _ retries: [String: Backoff]) -> [ArchiveInfo] {
-    let died = archives.filter { $0.contents?.ending?.isCrash == true }.map(\.session)
+    let died = archives.filter(\.isOfCrash).map(\.session)
     let crashed = state.withLock { $0.crashed }.union(died)
     let now = Timestamp.now
     let ready = archives.filter { archive in

@@ -291,9 +291,3 @@ extension SessionFiles {
     SessionSummary(self).end
   }
 }
-
-extension ArchiveInfo {
-  /// Whether a session that crashed ends in the archive. Limits spare such archives, and those
-  /// beside them.
-  fileprivate var isOfCrash: Bool { contents?.ending?.isCrash == true }
-}

@@ -309,7 +309,7 @@ final class ShippingWork: @unchecked Sendable {
     // The scan reads the index of every archive.
     if waiting.isSubset(of: ended) { return }
     let archives = (try? Catalog(of: path, store: nil).scan()) ?? []
-    for archive in archives where archive.contents?.ending?.isCrash == true {
+    for archive in archives where archive.isOfCrash {
       crashed.insert(archive.session)
     }
   }

@@ -94,6 +94,10 @@ public struct ArchiveInfo: Equatable, Sendable {
   public var age: Duration {
     max(.zero, .now - lastTime)
   }
+
+  /// Whether a session that crashed ends in the archive. Limits spare such archives, and those
+  /// beside them.
+  package var isOfCrash: Bool { contents?.ending?.isCrash == true }
 }
 
 extension ArchiveInfo {

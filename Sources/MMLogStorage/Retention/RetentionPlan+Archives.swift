@@ -23,9 +23,7 @@ extension RetentionPlan {
       summary.obstacle = archive.isActive ? .active : archive.state.isPinned ? .pinned : nil
       summary.store = "\(archive.directory)/\(archive.storeName)"
       summary.isEmpty = archive.contents?.count == 0
-      if let contents = archive.contents, contents.ending?.isCrash == true {
-        summary.crashTime = contents.endTime
-      }
+      if archive.isOfCrash { summary.crashTime = archive.contents?.endTime }
       return summary
     }
     let now = Timestamp.now
