@@ -55,7 +55,8 @@ public final class LogFiles {
     lastRecords(count, filter: filter, while: { true })
   }
 
-  /// The same. Once `goesOn` returns false, it does not matter which records these are.
+  /// As ``lastRecords(_:filter:)``. Once `goesOn` returns false, it does not matter which records
+  /// these are.
   package func lastRecords(
     _ count: Int, filter: LogReader.Filter, while goesOn: () -> Bool
   ) -> LogReader {
@@ -111,7 +112,7 @@ public final class LogFiles {
     return crashes.max { $0.time < $1.time }.map { LogReader.Session($0.0.identity) }
   }
 
-  /// A time that at least so many records follow if all pass, or nil if there are no more.
+  /// A time that at least `count` records follow if all pass, or nil if there are no more.
   private func start(ofLast count: Int, _ filter: LogReader.Filter) -> Timestamp? {
     var frames: [(last: Timestamp, first: Timestamp, count: Int)] = []
     for session in sessions where filter.passes(session.identity) {

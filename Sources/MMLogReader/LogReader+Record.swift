@@ -130,7 +130,7 @@ extension LogReader {
       return contents.reduce(0) { $0 + $1.textSize + session }
     }
 
-    /// How many of the first records take about so many bytes as text or JSON; at least one.
+    /// How many of the first records take about `maximum` bytes as text or JSON; at least one.
     func count(ofTextSize maximum: Int) -> Int {
       let session = owner.session.fieldSize
       var (count, size) = (0, 0)
@@ -162,7 +162,7 @@ extension LogReader {
       }
     }
 
-    /// Returns the first records, at most so many.
+    /// Returns the first records, at most `count`.
     public func prefix(_ count: Int) -> LogReader.Records {
       LogReader.Records(owner: owner, contents: contents.prefix(count))
     }
@@ -172,7 +172,7 @@ extension LogReader {
       LogReader.Records(owner: owner, contents: contents.reversed()[...])
     }
 
-    /// Returns all records except the first so many.
+    /// Returns all records except the first `count`.
     public func dropFirst(_ count: Int) -> LogReader.Records {
       LogReader.Records(owner: owner, contents: contents.dropFirst(count))
     }

@@ -210,7 +210,7 @@ extension LogFiles {
     openSpans(of: session, while: { true })
   }
 
-  /// The same, for the records that are read until `goesOn` returns false.
+  /// As ``openSpans(of:)``, for the records that are read until `goesOn` returns false.
   ///
   /// - Parameter goesOn: Is called before each chunk, even if its records are no spans.
   package func openSpans(of session: SessionID, while goesOn: () -> Bool) -> OpenSpans {

@@ -170,9 +170,9 @@ public final class LogReader: Sequence, IteratorProtocol {
 /// Records that are passed over because they were counted before.
 enum RecordSkip {
   case none
-  /// The first so many.
+  /// The first records, up to this number.
   case first(Int)
-  /// The first so many of each thread, by its ordinal.
+  /// The first records of each thread, up to the number that stands under its ordinal.
   case firstOfThreads([UInt32: Int])
 
   /// Whether to pass over a record.

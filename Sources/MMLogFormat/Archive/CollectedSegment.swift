@@ -164,7 +164,7 @@ package struct CollectedSegment {
     }
   }
 
-  /// Does the same in registers, as long as records are whole and of the segment's own thread.
+  /// Moves records in registers, as long as they are whole and of the segment's own thread.
   ///
   /// - Parameter stream: What the records are encrypted with; nil: they are not.
   @inline(__always)

@@ -22,7 +22,8 @@ package enum SealedRows {
     var encrypted: Range<Int> { offset + clearWords * wordSize..<offset + count }
   }
 
-  /// Making so many bytes of a stream costs no more than beginning anew behind them.
+  /// The maximum number of bytes of a stream that are made only to be passed over: beginning anew
+  /// behind them costs as much.
   private static let largestGap = 4096
 
   /// The payload in rows.

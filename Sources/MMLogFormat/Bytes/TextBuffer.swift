@@ -35,6 +35,8 @@ public struct TextBuffer: ~Copyable {
   public var isEmpty: Bool { count == 0 }
 
   /// Gives the buffer's bytes to `body`. They are valid as long as `body` runs.
+  ///
+  /// - Throws: What `body` throws.
   public borrowing func withUnsafeBytes<Result: ~Copyable, Failure: Error>(
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
   ) throws(Failure) -> Result {
@@ -49,7 +51,7 @@ public struct TextBuffer: ~Copyable {
 
   /// Drops everything.
   ///
-  /// - Parameter maximum: Memory beyond so many bytes is freed.
+  /// - Parameter maximum: How much memory is kept, in bytes; the rest is freed.
   public mutating func removeAll(keeping maximum: Int = .max) {
     end = 0
     guard capacity > maximum else { return }
@@ -109,7 +111,7 @@ public struct TextBuffer: ~Copyable {
     end &+= body((base + count).assumingMemoryBound(to: UInt8.self))
   }
 
-  /// Makes room for so many more bytes.
+  /// Makes room for `extra` more bytes.
   @inlinable @inline(__always)
   package mutating func reserve(_ extra: Int) {
     if count &+ extra > capacity { grow(extra) }

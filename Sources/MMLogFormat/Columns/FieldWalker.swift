@@ -12,7 +12,7 @@ struct FieldWalker {
 
   var isAtEnd: Bool { next == count }
 
-  /// Passes over so many words; false if they are not there.
+  /// Passes over `words` words; false if they are not there.
   @inline(__always)
   mutating func pass(words: Int) -> Bool {
     next &+= words

@@ -33,7 +33,7 @@ struct PatternTable: ~Copyable {
     patterns.deallocate()
   }
 
-  /// Forgets all patterns, and makes room for those of so many strings.
+  /// Forgets all patterns, and makes room for those of `strings` strings.
   mutating func removeAll(strings: Int) {
     slots = min(Self.maximumSlots, 2 << bitWidth(UInt64(strings)))
     table.initialize(repeating: 0, count: slots)

@@ -7,7 +7,7 @@ final class PlaneEncoder {
   private static let shareOfDictionary: Float = 0.95
   /// Packed bits may take this multiple of what planes take: zlib has no work with them.
   private static let shareOfPacked: Float = 1.12
-  /// A dictionary is tried for so many numbers and more.
+  /// The minimum number of numbers for which a dictionary is tried.
   private static let minimumIndexed = 33
 
   private let numbers: NumberEncoder

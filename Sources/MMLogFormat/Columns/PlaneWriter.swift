@@ -110,7 +110,7 @@ final class PlaneWriter {
     return min(all, entropy(changes, changed) + Self.runBits * Float(changed)) / Float(sampled)
   }
 
-  /// How many bits so many bytes take, as their frequencies say.
+  /// How many bits `count` bytes take, as their frequencies say.
   private func entropy(_ bytes: UnsafePointer<UInt8>, _ count: Int) -> Float {
     let (frequencies, logarithms) = (frequencies, logarithms)
     frequencies.update(repeating: 0, count: 256)

@@ -290,7 +290,7 @@ struct RowSeries {
   /// How far ahead the memory of rows is prefetched, in bytes: it may be in the cache of the thread
   /// that encoded an earlier frame, and then each store would wait for its cache line.
   private static let rowsAhead = 8192
-  /// The same for offsets, which are shorter than rows.
+  /// As `rowsAhead`, for offsets, which are shorter than rows.
   private static let offsetsAhead = 1024
 
   /// Adds a record at `ticks` in place of its own.

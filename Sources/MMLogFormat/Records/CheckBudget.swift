@@ -5,7 +5,7 @@ package struct CheckBudget {
 
   package init(_ size: Int) { left = max(size, 4096) * 32 }
 
-  /// True if so many bytes more may be checked.
+  /// Takes `bytes` from the budget. True if they may be checked.
   package mutating func spend(_ bytes: Int) -> Bool {
     left -= bytes
     return left >= 0

@@ -1,6 +1,6 @@
 import CMMLogCore
 
-/// The length in bytes that the header word at `offset` states, if so many bytes are there.
+/// The length in bytes that the header word at `offset` states; nil if fewer bytes are there.
 package func framedLength(_ bytes: UnsafeRawBufferPointer, _ offset: Int) -> Int? {
   guard bytes.count - offset >= wordSize else { return nil }
   let length = statedLength(bytes.load(offset, as: UInt64.self))

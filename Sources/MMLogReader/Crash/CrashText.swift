@@ -44,7 +44,7 @@ extension CrashReport {
   /// - Complexity: O(symbols of the programs × frames).
   public var details: [String] { details(of: stack) }
 
-  /// The same for a stack of which more is known than the files say.
+  /// As ``details``, for a stack of which more is known than the files say.
   ///
   /// - Parameter columns: The maximum width of a line of registers.
   package func details(of stack: [Frame], columns: Int = 104) -> [String] {

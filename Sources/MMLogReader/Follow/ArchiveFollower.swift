@@ -102,7 +102,7 @@ public final class ArchiveFollower {
     return try takeOrThrow()
   }
 
-  /// If there are at most so many files, each scan inspects all of them. If there are more, it
+  /// The number of files up to which each scan inspects all of them. If there are more, it
   /// inspects those that are not expected to grow once a second.
   private static let fewFiles = 64
   private static let fullScanInterval: UInt64 = 1_000_000_000

@@ -179,7 +179,7 @@ final class QueuedFile {
   private(set) var archives: [QueuedArchive] = []
   /// Those that the last refresh has found, and the one before, which may have grown.
   private(set) var grown: ArraySlice<QueuedArchive> = []
-  /// The same, open; nil while the file is closed.
+  /// All archives in the file, open; nil while the file is closed.
   private var opened: [ArchiveFile]?
 
   init(_ name: String, _ identities: LogIdentities) {

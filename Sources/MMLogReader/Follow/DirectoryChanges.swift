@@ -11,7 +11,7 @@ struct DirectoryChanges {
   /// The time between two changes that most file systems and kernels can tell apart, with a margin,
   /// in nanoseconds. File systems of networks and of removable media may need more.
   private static let coarsestClock: Int64 = 100_000_000
-  /// The same for all file systems, in nanoseconds. After this time, the names are listed in any
+  /// As `coarsestClock`, for all file systems. After this time, the names are listed in any
   /// case.
   private static let coarsestOfAll: Int64 = 3_000_000_000
 

@@ -52,7 +52,7 @@ public final class LogFollower {
   private var tails: [ArchiveFile] = []
   /// The sessions of which more may come.
   private(set) var sessions: [FollowedSession] = []
-  /// The same, and those that are over.
+  /// ``sessions``, and those that are over.
   private var known: [SessionID: FollowedSession] = [:]
   private let memory: FrameMemory
   private let identities: LogIdentities

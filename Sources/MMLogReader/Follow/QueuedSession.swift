@@ -174,7 +174,7 @@ package final class QueuedSession {
   /// completely.
   package var firstUnread: Timestamp? { firstUnreadFrame?.last }
 
-  /// The same time, and the end of that frame.
+  /// ``firstUnread``, and the end of the frame that it is of.
   var firstUnreadFrame: (last: Timestamp, end: Place)? {
     let place = place
     for archive in readable.dropFirst(archives.firstIndex(from: place.archive, by: \.number)) {
@@ -402,7 +402,7 @@ extension QueuedArchive {
     frames.reduce(0) { $0 + Int($1.rows) } - unread(behind: place).rows
   }
 
-  /// How many of the archive's rows are behind a place, and how large the frames are that have them.
+  /// How many of the archive's rows are behind a place, and the size of the frames that have them.
   fileprivate func unread(behind place: LogReader.Cursor.Place) -> (rows: Int, bytes: Int) {
     var (rows, bytes) = (0, 0)
     if number < place.archive { return (0, 0) }

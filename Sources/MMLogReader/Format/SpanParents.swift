@@ -6,7 +6,7 @@ package import MMLogFormat
 ///
 /// Nothing is forgotten at a span's end, so that a batch that is encoded again is the same.
 package struct SpanParents {
-  /// At least so many spans are known. When there are twice as many, the older half is dropped.
+  /// How many spans are known at least. When there are twice as many, the older half is dropped.
   private static let minimum = 32_768
 
   private struct Known {

@@ -136,7 +136,7 @@ package struct TerminalFormatter: LogFormatter {
 
   // MARK: - Wrapping
 
-  /// Appends text in lines of at most so many columns, if that leaves enough room.
+  /// Appends text in lines of at most `columns` columns, if that leaves enough room.
   package static func append(
     _ text: String, _ columns: Int, indent: Int, to output: inout TextBuffer
   ) {

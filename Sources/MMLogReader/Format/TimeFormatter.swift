@@ -113,7 +113,7 @@ extension TimeFormatter {
   /// The time as RFC 3339 has it, to the nanosecond.
   package mutating func text(of time: Timestamp) -> String { text(of: time, .all) }
 
-  /// The time with so many digits of a second.
+  /// The time with `digits` digits of a second.
   package mutating func text(of time: Timestamp, digits: Int) -> String {
     let text = text(of: time)
     guard let point = text.firstIndex(of: ".") else { return text }

@@ -52,7 +52,7 @@ package struct KeptBytes {
 
   /// The payloads that were counted and still exist: the records of merged frames alternate.
   private var counted: [ObjectIdentifier: Counted] = [:]
-  /// When there are so many, those that are gone are forgotten.
+  /// The count at which those that are gone are forgotten.
   private var maximumCount = 1024
 
   package init() {}

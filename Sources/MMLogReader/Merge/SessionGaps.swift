@@ -25,9 +25,9 @@ package struct SessionGaps {
     report()
   }
 
-  /// The same for archives alone, for a reader that goes on: gaps that earlier readers have
-  /// reported are left out. Records that are missing before those of a ring are reported once the
-  /// latter are in an archive.
+  /// As ``init(_:_:of:)``, of archives alone, for a reader that goes on: gaps that earlier readers
+  /// have reported are left out. Records that are missing before those of a ring are reported once
+  /// the latter are in an archive.
   ///
   /// - Parameter given: The progress of earlier readers; nil if there were none.
   init(

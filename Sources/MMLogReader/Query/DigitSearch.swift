@@ -5,7 +5,7 @@ import MMLogSystem
 struct DigitSearch: ~Copyable {
   private let digits: StableArray<UInt8>
   private let number: UInt64
-  /// The minimum number with so many digits.
+  /// The minimum number that has as many digits as those that are searched for.
   private let minimum: UInt64
   /// The types of the arguments.
   private let types: StableArray<ValueType>

@@ -69,7 +69,7 @@ final class SessionFilter {
     return checksIdentity ? identityPasses(view) : true
   }
 
-  /// The same for a record of a ring, where flight records stand between others.
+  /// As ``mayPass(_:)``, for a record of a ring, where flight records stand between others.
   func mayPass(_ view: RecordView, isFlight: Bool) -> Bool {
     filter.passes(isFlight: isFlight) && mayPass(view)
   }

@@ -42,7 +42,7 @@ private func day(_ zone: LogTimeZone, _ now: Timestamp, daysAgo: Int) -> CivilTi
   return time
 }
 
-/// The second of a time in a zone, or in one that is so many seconds ahead of UTC.
+/// The second of a time in a zone, or in one that is `offset` seconds ahead of UTC.
 private func moment(of time: CivilTime, _ zone: LogTimeZone, offset: Int? = nil) -> Int? {
   if let offset { return LocalTime.utcSecond(at: time).map { $0 - offset } }
   return zone == .utc ? LocalTime.utcSecond(at: time) : LocalTime.second(at: time)

@@ -65,8 +65,8 @@ package struct ControlPage {
   /// The overrides that somebody outside has set, and that are not over.
   package var overrides: [LevelOverride] { overridesWithCounts.map(\.override) }
 
-  /// The same, with the number of records that each statement has had since it was turned on, as of
-  /// a second ago.
+  /// ``overrides``, with the number of records that each statement has had since it was turned on,
+  /// as of a second ago.
   package var overridesWithCounts: [(override: LevelOverride, count: UInt64?)] {
     guard let request = levelRequest else { return [] }
     // Statements are counted in their order, once the process has seen the request.

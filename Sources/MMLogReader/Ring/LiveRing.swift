@@ -98,8 +98,8 @@ package final class LiveRing {
   /// The overrides that somebody outside has set, and that are not over.
   package func overrides() throws(LogError) -> [LevelOverride] { try controlPage().overrides }
 
-  /// The same, with the number of records that each statement has had since it was turned on, as of
-  /// a second ago.
+  /// ``overrides()``, with the number of records that each statement has had since it was turned
+  /// on, as of a second ago.
   package func overridesWithCounts() throws(LogError) -> [(override: LevelOverride, count: UInt64?)]
   {
     try controlPage().overridesWithCounts

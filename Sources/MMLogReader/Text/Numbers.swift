@@ -153,7 +153,8 @@ extension TextBuffer {
     if !append(shortDecimal: value) { append(text: value.description) }
   }
 
-  /// The same for numbers with up to four digits after the point, like most numbers in logs.
+  /// As ``append(shortest:)``, for numbers with up to four digits after the point, like most of
+  /// those in logs.
   ///
   /// A decimal of at most 15 digits that reads back as the number is the shortest one, except for
   /// zeros at its end: no two such decimals read back as the same number.
@@ -191,7 +192,7 @@ extension UInt64 {
 }
 
 extension FixedWidthInteger {
-  /// The lowest so many bits; all of them for 0.
+  /// The lowest `count` bits; all of them for 0.
   fileprivate func lowBits(_ count: Int) -> Self {
     count > 0 && count < Self.bitWidth ? self & ~(~0 << Self(count)) : self
   }

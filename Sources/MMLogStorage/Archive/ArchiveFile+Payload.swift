@@ -58,7 +58,7 @@ extension ArchiveFile {
     }
   }
 
-  /// The same, or nil for a frame in columns that is not wanted.
+  /// As ``payload(of:)``; nil for a frame in columns that is not wanted.
   ///
   /// - Parameter mayPass: Called only if all records are whole and as their call sites say; see
   ///   ``ColumnDecoder``.

@@ -244,7 +244,7 @@ package final class ArchiveSeries {
     try checkDescriptors()
     guard let closing = current else { return }
     if !closing.isComplete { report(.willClose(path: closing.path, reason)) }
-    // It may be deleted as soon as it has its trailer, by a limit of another process.
+    // A limit of another process may delete the archive as soon as that has its trailer.
     try notes?.noteArchive(number, frames: closing.frameCount | SessionStateLayout.mayBeSealed)
     try syncing(reason) { (archive) throws(SystemError) in
       try archive.close(dictionary: dictionary)
@@ -451,7 +451,7 @@ package final class ArchiveSeries {
         try archive.close(dictionary: dictionary)
         if let reason { report(.closed(path: archive.path, reason)) }
       } catch {
-        // It has records that are nowhere else: a sync has to make them safe, or to fail.
+        // The archive has records that are nowhere else: a sync has to make them safe, or to fail.
         keep(archive, reason, error)
       }
     } else if !archive.isStillOpen {

@@ -53,9 +53,9 @@ package final class ArchiveWriter {
   private var dictionarySize = 0
   /// Whether a write that failed may have left something behind ``end``.
   private var isTorn = false
-  /// Whether an earlier process has left something behind the last whole frame. A write stands in
-  /// its place: first the old end is cut to the size of what is written, and then overwritten. So
-  /// at no moment is the beginning of a lost frame gone, or a rest of it behind a whole one.
+  /// Whether an earlier process has left something behind the last whole frame. The next write
+  /// replaces that: first the file is cut to the end of the write, and then overwritten. So at no
+  /// moment is the beginning of a lost frame gone, or a rest of it behind a whole frame.
   private var hasOldEnd = false
   /// Whether this is a copy: its frames are copied, its key slot included.
   private var isCopy = false

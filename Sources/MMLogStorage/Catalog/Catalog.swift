@@ -427,7 +427,7 @@ package final class Catalog: @unchecked Sendable {
 
   /// Those of these names that belong to sidecars without an archive, or to unfinished sidecars.
   private func straySidecars(_ names: [String]) -> [String] {
-    // Mostly there is none, among many names.
+    // The set is made only if a name is a sidecar's: there are many names, and mostly no sidecar.
     lazy var all = Set(names)
     return names.filter { name in
       let final = name.without(suffix: FileNames.unfinishedSuffix)

@@ -3,7 +3,7 @@ package import MMLogFormat
 /// Which records of a session's ring its archives already hold: the "exactly once" of FORMAT.md, 5.
 package struct Coverage {
   private var parts: [UInt64: SegmentParts] = [:]
-  /// The same for flight records.
+  /// As `parts`, of flight records.
   private var flightParts: [UInt64: SegmentParts] = [:]
   private var lowestGeneration: UInt64 = 0
   /// The generations whose parts have changed since they were settled.
@@ -102,7 +102,7 @@ package struct Coverage {
   /// The generations of which frames have something.
   package var generations: Set<UInt64> { Set(parts.keys).union(flightParts.keys) }
 
-  /// How many generations these are at least: half of them or more.
+  /// A lower bound for the count of ``generations``, at least half of it, without making the set.
   package var generationCount: Int { max(parts.count, flightParts.count) }
 
   /// Forgets what frames have of all generations except some.

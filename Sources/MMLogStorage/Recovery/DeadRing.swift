@@ -55,7 +55,8 @@ final class DeadRing: SessionNotes {
     }
   }
 
-  /// For each number of segments: the earliest ticks of a record behind so many; then that of none.
+  /// Element `n`: the earliest ticks of any record in `segments[n...]`; `.max` behind the last
+  /// segment.
   private var earliestTicks: [UInt64] {
     var ticks = [UInt64.max]
     for segment in image.segments.reversed() {

@@ -24,7 +24,7 @@ public struct RecoveredSession: Sendable {
   /// down or the file was corrupted.
   public let corruption: [String]
 
-  /// The same in one sentence; nil if nothing was corrupted.
+  /// ``corruption`` in one sentence; nil if nothing was corrupted.
   package var corruptionSentence: String? {
     guard let first = corruption.first else { return nil }
     let count = corruption.count

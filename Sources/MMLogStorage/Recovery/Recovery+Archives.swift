@@ -57,7 +57,8 @@ extension Recovery {
     var others: [String] = []
     let ownership = try Ownership(of: directory)
     for name in try directory.names() where name.hasSuffix(FileNames.archiveSuffix) {
-      // Mostly known from the recovery of other rings, so this comes before any system call.
+      // The file headers are mostly known from the recovery of other rings: then a file that is
+      // not wanted costs no system call.
       let headers = fileHeaders.headers(of: name, in: directory)
       let isWanted = isAnyWanted(headers.first)
       guard isWanted || headers.isFileHeaderLost else {

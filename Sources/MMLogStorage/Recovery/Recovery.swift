@@ -71,7 +71,7 @@ package struct Recovery: ~Copyable {
       } + found.missing)
   }
 
-  /// What a recovery finds before it changes anything.
+  /// What a recovery finds before it archives anything.
   private struct Findings {
     /// The session's archives, by rising number.
     let archives: [ArchiveFile]
@@ -209,8 +209,8 @@ package struct Recovery: ~Copyable {
   ) throws -> (count: Int, lostPlaces: Int, corruption: [Corruption]) {
     let image = image
     var count = 0
-    // What cannot be read in runs that have ended. Of the places, those that have taken records
-    // behind them are also counted by themselves.
+    // What cannot be read in runs that have ended. `passed` counts those of `places` that stand
+    // before records that were moved: only these are noted in the ring's ledger.
     var (places, passed, corruption) = (0, 0, [Corruption]())
     var (noted, counted) = ([Int: Int](), 0)
     try ring.merge { segment in

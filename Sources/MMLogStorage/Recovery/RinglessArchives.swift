@@ -54,7 +54,7 @@ package enum RinglessArchives {
       else { continue }
       newest[archive.session] = archive
     }
-    // Mostly one of the newest is not sealed, and there may be no time for all.
+    // The newest first: there may be no time for all, and an old file is mostly sealed.
     return newest.values.inOrder { $0.fileName > $1.fileName }
   }
 

@@ -17,7 +17,7 @@ package enum UnfinishedFiles {
     sweep(of: store, in: directory) { FileNames.Ring(fileName: $0)?.store }
   }
 
-  /// The same for archives.
+  /// As ``sweepRings(of:in:)``, for archives.
   package static func sweepArchives(of store: String?, in directory: borrowing Directory) {
     sweep(of: store, in: directory) { FileNames.Archive(fileName: $0)?.store }
   }

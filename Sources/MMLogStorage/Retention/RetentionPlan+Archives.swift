@@ -29,7 +29,7 @@ extension RetentionPlan {
     let now = Timestamp.now
     if retention.unsentSize != nil { try Self.noteUnsent(archives, in: &summaries) }
     self.init(retention, summaries, now: now, space: space)
-    // Mostly there is nothing to delete, or no such ring.
+    // Rings are inspected only if a limit would delete something, which is rare.
     if deletions.isEmpty { return }
     for rings in ringDirectories {
       guard let isNeeded = try Recovery.neededArchives(inRingsAt: rings, strange: strange)

@@ -414,7 +414,7 @@ struct RingCopy {
     let pairs = areas.clockPairs.map { ClockPair(clockPair(at: $0)) }
     let valid = pairs.compactMap { $0 }
     guard let newest = valid.max(by: { $0.ordinal < $1.ordinal }) else { return nil }
-    // Mostly, the oldest is the first pair. The rate over a shorter time is still a good one.
+    // The first pair gives the best rate; if it is lost, the oldest that is left is good enough.
     let oldest = valid.min { $0.ordinal < $1.ordinal } ?? newest
     return TickClock(first: oldest, newest: newest)
   }

@@ -17,7 +17,7 @@ package enum StopSignals {
     pthread_sigmask(SIG_BLOCK, &set, nil)
   }
 
-  /// Waits for a signal and returns it; nil after so many nanoseconds without one: sigtimedwait(2).
+  /// Waits for a signal and returns it; nil after `nanoseconds` without one: sigtimedwait(2).
   package static func wait(nanoseconds: Int) -> CInt? {
     var set = wanted
     var time = timespec(tv_sec: nanoseconds / 1_000_000_000, tv_nsec: nanoseconds % 1_000_000_000)

@@ -94,8 +94,8 @@ package enum ByteSearch {
       : mmlog_find(text.baseAddress, text.count, needle.baseAddress, needle.count) != nil
   }
 
-  /// The same for arrays. The standard library's `contains` for a collection would link its regular
-  /// expressions into each program, those in C included.
+  /// As ``contains(_:_:ignoresCase:)``, for arrays. The standard library's `contains` for a
+  /// collection would link its regular expressions into each program, those in C included.
   package static func contains(_ text: ArraySlice<UInt8>, _ needle: ArraySlice<UInt8>) -> Bool {
     text.withUnsafeBytes { text in needle.withUnsafeBytes { contains(text, $0) } }
   }

@@ -64,7 +64,7 @@ package final class EventCount: @unchecked Sendable {
     return mmlog_load_ordered_u32(waiters) > 0
   }
 
-  /// Waits for another event after `seen`, for so many nanoseconds at most. Now and then it returns
+  /// Waits for another event after `seen`, for `nanoseconds` at most. Now and then it returns
   /// earlier.
   package func wait(since seen: UInt32, atMost nanoseconds: Int64) {
     if nanoseconds <= 0 { return }

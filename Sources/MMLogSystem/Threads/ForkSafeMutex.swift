@@ -45,7 +45,7 @@ package final class ForkSafeMutex: @unchecked Sendable {
     return mmlog_compare_exchange_u32(word, &expected, Self.taken)
   }
 
-  /// Acquires the lock, and waits for it no longer than so many nanoseconds.
+  /// Acquires the lock, and waits for it for `nanoseconds` at most.
   ///
   /// - Returns: Whether it was acquired.
   package func tryLock(atMost nanoseconds: Int64) -> Bool {

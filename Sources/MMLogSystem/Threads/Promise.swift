@@ -14,7 +14,7 @@ package final class Promise<Value: Sendable>: Sendable {
     answers.advance()
   }
 
-  /// The answer; nil if there is none after so many nanoseconds.
+  /// The answer; nil if there is none after `nanoseconds`.
   package func wait(atMost nanoseconds: Int64) -> Value? {
     let deadline = Deadline(after: nanoseconds)
     while true {

@@ -15,7 +15,7 @@ package enum Clock {
   }
 
   #if DEBUG
-    /// Makes this process see the wall clock set back by so many nanoseconds.
+    /// Makes this process see the wall clock set back by `span` nanoseconds.
     package static func setRealtime(back span: Int64) { setBack.store(span, ordering: .relaxed) }
 
     private static let setBack = Atomic<Int64>(0)
@@ -57,7 +57,7 @@ package enum Clock {
 
 /// Waiting for time to pass.
 package enum Sleep {
-  /// Blocks the thread for so many nanoseconds, however many signals arrive: clock_nanosleep(2).
+  /// Blocks the thread for `span` nanoseconds, however many signals arrive: clock_nanosleep(2).
   package static func nanoseconds(_ span: Int64) {
     if span <= 0 { return }
     let deadline = Clock.monotonic() &+ UInt64(span)

@@ -2,7 +2,7 @@
 package struct Deadline: Sendable {
   package let time: UInt64
 
-  /// Makes the deadline so many nanoseconds from now; with 0 or less, it is over at once.
+  /// Makes the deadline `nanoseconds` from now; with 0 or less, it is over at once.
   package init(after nanoseconds: Int64) {
     time = Clock.monotonic() &+ UInt64(max(0, nanoseconds))
   }

@@ -48,7 +48,7 @@ package enum LocalTime {
   /// How many seconds the zone is ahead of UTC at a moment; 0 if its year is beyond all.
   private static func ahead(at second: Int) -> Int { offset(at: second)?.seconds ?? 0 }
 
-  /// The same for UTC: timegm(3).
+  /// As ``second(at:)``, for UTC: timegm(3).
   package static func utcSecond(at time: CivilTime) -> Int? {
     guard isDate(time) else { return nil }
     var fields = time.fields

@@ -11,7 +11,7 @@ struct PatternReader {
 
   var next: Unicode.Scalar? { position < scalars.count ? scalars[position] : nil }
 
-  /// The character that stands so many places behind ``next``.
+  /// The character `distance` places behind ``next``.
   func peek(_ distance: Int) -> Unicode.Scalar? {
     position + distance < scalars.count ? scalars[position + distance] : nil
   }
