@@ -233,7 +233,8 @@ let package = Package(
 
     // Tests. What several of them, the campaigns and the fuzzer need is in TestSupport.
     .target(
-      name: "TestSupport", dependencies: ["MMLogReader", "MMLogFormat", "MMLogSystem"],
+      name: "TestSupport",
+      dependencies: ["MMLogReader", "MMLogFormat", "MMLogSystem", "CMMLogCore"],
       path: "Tests/TestSupport"),
     .testTarget(
       name: "MMLogCryptoTests",
@@ -388,7 +389,9 @@ let package = Package(
         "CommandLineTool",
       ],
       path: "Tests/Torture"),
-    .testTarget(name: "CommandLineToolTests", dependencies: ["CommandLineTool", "MMLogSystem"]),
+    .testTarget(
+      name: "CommandLineToolTests",
+      dependencies: ["CommandLineTool", "MMLogSystem", "TestSupport"]),
   ]
 )
 

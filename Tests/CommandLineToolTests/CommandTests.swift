@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import CommandLineTool
@@ -127,12 +128,7 @@ import Testing
       let process = Process()
       process.executableURL = URL(fileURLWithPath: "/bin/bash")
       process.arguments = ["-uc", line]
-      let pipe = Pipe()
-      process.standardOutput = pipe
-      try process.run()
-      let output = pipe.fileHandleForReading.readDataToEndOfFile()
-      process.waitUntilExit()
-      return String(decoding: output, as: UTF8.self).split(separator: "\n")
+      return String(decoding: try process.output(), as: UTF8.self).split(separator: "\n")
     }
     #expect(try offers("d") == ["dig"])
     #expect(try offers("--m") == ["--man"])

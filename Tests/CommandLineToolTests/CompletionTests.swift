@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import CommandLineTool
@@ -21,11 +22,7 @@ import Testing
     process.executableURL = URL(fileURLWithPath: "/bin/bash")
     process.arguments = ["-c", line]
     process.currentDirectoryURL = folder
-    let pipe = Pipe()
-    process.standardOutput = pipe
-    try process.run()
-    let output = pipe.fileHandleForReading.readDataToEndOfFile()
-    process.waitUntilExit()
+    let output = try process.output()
     #expect(process.terminationStatus == 0)
     return String(decoding: output, as: UTF8.self).split(separator: "\n").map(String.init)
   }

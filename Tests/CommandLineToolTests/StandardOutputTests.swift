@@ -1,5 +1,6 @@
 import Glibc
 import MMLogSystem
+import TestSupport
 import Testing
 
 @testable import CommandLineTool
@@ -9,11 +10,7 @@ private struct Pipe: ~Copyable {
   let reading: CInt
   let writing: CInt
 
-  init() throws {
-    var ends: [CInt] = [-1, -1]
-    try #require(pipe(&ends) == 0)
-    (reading, writing) = (ends[0], ends[1])
-  }
+  init() throws { (reading, writing) = try makePipe() }
 
   func output() throws -> StandardOutput {
     StandardOutput(to: try File.duplicate(writing, path: "pipe"))
@@ -89,13 +86,12 @@ private struct Pipe: ~Copyable {
   }
 
   @Test("a pause ends where nobody reads any more") func aPauseEndsWhereNobodyReads() throws {
-    var ends: [CInt] = [-1, -1]
-    try #require(pipe(&ends) == 0)
-    defer { close(ends[1]) }
-    let output = StandardOutput(to: try File.duplicate(ends[1], path: "pipe"))
+    let ends = try makePipe()
+    defer { close(ends.writing) }
+    let output = StandardOutput(to: try File.duplicate(ends.writing, path: "pipe"))
     try output.pause(milliseconds: 1)
     #expect(output.hasReader)
-    close(ends[0])
+    close(ends.reading)
     try output.pause(milliseconds: -1)
     #expect(!output.hasReader)
   }

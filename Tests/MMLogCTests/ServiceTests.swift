@@ -14,13 +14,9 @@ struct ServiceTests {
     process.arguments = arguments
     process.environment = ProcessInfo.processInfo.environment
       .merging(["SWIFT_BACKTRACE": "enable=no", "TZ": "UTC"]) { $1 }
-    let output = Pipe()
-    process.standardOutput = output
     process.standardError = FileHandle.nullDevice
-    try process.run()
-    let bytes = output.fileHandleForReading.readDataToEndOfFile()
-    process.waitUntilExit()
-    return (String(decoding: bytes, as: UTF8.self), process.terminationStatus)
+    let output = try process.output()
+    return (String(decoding: output, as: UTF8.self), process.terminationStatus)
   }
 
   /// Lets the service run, and gives what the decoder shows of its log, a dictionary for each

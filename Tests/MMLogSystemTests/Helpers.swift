@@ -22,14 +22,6 @@ func isMapped(_ path: String) throws -> Bool {
   try kernelText("/proc/self/maps").contains(path)
 }
 
-/// Both ends of a pipe: what is written to the second is read from the first.
-func makePipe(flags: CInt = 0) throws -> [CInt] {
-  var ends: [CInt] = [-1, -1]
-  try #require(pipe(&ends) == 0)
-  for end in ends { _ = fcntl(end, F_SETFL, fcntl(end, F_GETFL) | flags) }
-  return ends
-}
-
 /// What `body` threw, nil if it did not.
 func failure(_ body: () throws -> Void) -> SystemError? { thrown(SystemError.self, by: body) }
 

@@ -33,7 +33,7 @@ import Testing
     let stores = try open()
     stores.setLevel(.debug, for: "db.*")
     for store in stores.stores { store.logger(label: "db.pool").debug("one") }
-    try stores.flush(.disk)
+    try stores.flush(.disk, within: LogStore.patience)
     for name in ["one", "two", "three"] {
       let store = try #require(stores[name])
       #expect(store.levels["db.pool"] == .debug)
@@ -72,9 +72,10 @@ import Testing
     let names = ["three", "one", "two", "three"]
     let rolled = try names.map { try roll(try #require(stores[$0]), $0) }
     #expect(try stores.archives().map(\.storeName) == names)
-    #expect(try stores.rotate() == [], "nothing was logged since")
+    #expect(try stores.rotate(within: LogStore.patience) == [], "nothing was logged since")
     for store in stores.stores { store.logger(label: "test").info("more") }
-    #expect(try stores.rotate().map(\.storeName) == ["one", "two", "three"])
+    let closed = try stores.rotate(within: LogStore.patience)
+    #expect(closed.map(\.storeName) == ["one", "two", "three"])
     try #require(stores["one"]).markUploaded(rolled[1])
     let archives = try stores.archives()
     let sizes = stores.sizes
@@ -184,7 +185,7 @@ import Testing
     let stores = try open()
     try stores.stores[0].close()
     for store in stores.stores { store.logger(label: "test").info("x") }
-    let error = logError { try stores.rotate() }
+    let error = logError { try stores.rotate(within: LogStore.patience) }
     #expect(error?.code == .closed)
     #expect(try stores.archives().filter(\.isSealed).map(\.storeName) == ["two", "three"])
     try stores.close()

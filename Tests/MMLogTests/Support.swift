@@ -59,6 +59,8 @@ struct TestStore {
     // On a machine with much else to do, the drainer may not get to run for seconds.
     configuration.fullRing = .wait(upTo: .seconds(60))
     configuration.tapTimeout = .seconds(600)
+    // Nor may the disk end a write: that is no event that tests wait for.
+    configuration.stallTime = .seconds(3600)
     change(&configuration)
     self.configuration = configuration
     store = try LogStore(directory: folder.path, name: "test", configuration: configuration)
@@ -70,6 +72,17 @@ struct TestStore {
   func closeAndRead() throws -> Contents {
     try store.close()
     return Contents(folder.path)
+  }
+
+  /// A copy of what the process would leave if it were killed now.
+  func copy() throws -> TemporaryDirectory {
+    let copy = TemporaryDirectory()
+    // Rings first: then both copies have what is archived meanwhile, and it counts once. The other
+    // way round, neither would have it.
+    for suffix in [".ring", ".mmlog"] {
+      for name in try folder.names(ending: suffix) { copy.put(name, try folder.bytes(name)) }
+    }
+    return copy
   }
 
   #if DEBUG
@@ -88,14 +101,9 @@ struct Lifeline {
   private let (reading, writing): (CInt, CInt)
   private let (begun, begins): (CInt, CInt)
 
-  init() {
-    func ends() -> (CInt, CInt) {
-      var ends: [CInt] = [-1, -1]
-      require(pipe(&ends) == 0)
-      return (ends[0], ends[1])
-    }
-    (reading, writing) = ends()
-    (begun, begins) = ends()
+  init() throws {
+    (reading, writing) = try makePipe()
+    (begun, begins) = try makePipe()
   }
 
   /// Called in a child: waits until the process that made it has ended, and ends the child.
@@ -141,6 +149,48 @@ func unblockSignals() {
   pthread_sigmask(SIG_SETMASK, &none, nil)
 }
 
+/// Calls that wait much longer than a program would: a disk that others use, too, may take its
+/// time. Tests that give no limit get these, and not those whose limit has a default value.
+extension LogStore {
+  static let patience = Duration.seconds(600)
+
+  func flush(_ durability: Durability) throws(LogError) {
+    try flush(durability, within: Self.patience)
+  }
+
+  func flush(_ durability: Durability) async throws(LogError) {
+    try await flush(durability, within: Self.patience)
+  }
+
+  func capture(reason: String) throws(LogError) {
+    try capture(reason: reason, within: Self.patience)
+  }
+
+  func capture(reason: String) async throws(LogError) {
+    try await capture(reason: reason, within: Self.patience)
+  }
+
+  @discardableResult
+  func rotate() throws(LogError) -> ArchiveInfo? { try rotate(within: Self.patience) }
+
+  @discardableResult
+  func rotate() async throws(LogError) -> ArchiveInfo? {
+    try await rotate(within: Self.patience)
+  }
+
+  func applyRetention() throws(LogError) { try applyRetention(within: Self.patience) }
+
+  func applyRetention() async throws(LogError) {
+    try await applyRetention(within: Self.patience)
+  }
+}
+
+/// Ends the calling process in ten minutes, and those who wait for it see that it hung.
+func endWhenHanging() {
+  unblockSignals()
+  alarm(600)
+}
+
 /// Blocking calls, for asynchronous tests too. Beside so many other tests, a task may be resumed
 /// only minutes later, and in a fork's child, no thread would resume it.
 extension LogStore {
@@ -150,9 +200,7 @@ extension LogStore {
   func blockingApplyRetention() throws(LogError) { try applyRetention() }
 
   @discardableResult
-  func blockingRotate(within limit: Duration = .seconds(30)) throws(LogError) -> ArchiveInfo? {
-    try rotate(within: limit)
-  }
+  func blockingRotate() throws(LogError) -> ArchiveInfo? { try rotate() }
 }
 
 /// The logger of a signal handler, which cannot capture anything.

@@ -101,7 +101,8 @@ final class Wire: Sendable {
   private let descriptor: CInt
 
   init(port: UInt16) throws {
-    descriptor = socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
+    // A receiver that another test starts meanwhile must not keep the connection open.
+    descriptor = socket(AF_INET, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
     address.sin_port = port.bigEndian
@@ -209,7 +210,8 @@ func run(
 
 /// A service manager's socket.
 final class DatagramSocket {
-  private let descriptor = socket(AF_UNIX, CInt(SOCK_DGRAM.rawValue), 0)
+  private let descriptor = socket(
+    AF_UNIX, CInt(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
 
   init(_ path: String) throws {
     var address = sockaddr_un()

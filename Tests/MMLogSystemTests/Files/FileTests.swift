@@ -172,13 +172,13 @@ struct FileTests {
   @Test("what goes into a pipe comes out, also if the writer's end does not block")
   func pipe() throws {
     let ends = try makePipe(flags: O_NONBLOCK)
-    _ = fcntl(ends[0], F_SETFL, 0)
+    _ = fcntl(ends.reading, F_SETFL, 0)
     let bytes = (0..<500_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
     let writer = try Thread(name: "pipe writer") {
-      let file = File(adopting: ends[1], path: "pipe")
+      let file = File(adopting: ends.writing, path: "pipe")
       #expect(throws: Never.self) { try bytes.withUnsafeBytes { try file.writeFully($0) } }
     }
-    let file = File(adopting: ends[0], path: "pipe")
+    let file = File(adopting: ends.reading, path: "pipe")
     var read: [UInt8] = []
     try withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 1) { buffer in
       while case let count = try file.read(into: buffer), count > 0 { read += buffer[..<count] }
@@ -192,7 +192,7 @@ struct FileTests {
     folder.put("file", "from a file")
     let ends = try makePipe(flags: O_NONBLOCK)
     let writer = try Thread(name: "pipe writer") {
-      let file = File(adopting: ends[1], path: "pipe")
+      let file = File(adopting: ends.writing, path: "pipe")
       #expect(throws: Never.self) {
         try Array("from a pipe".utf8).withUnsafeBytes { try file.writeFully($0) }
       }
@@ -202,7 +202,7 @@ struct FileTests {
         let count =
           file
           ? try File.openFollowingLinks(folder("file")).readFully(into: buffer)
-          : try File(adopting: ends[0], path: "pipe").readFully(into: buffer)
+          : try File(adopting: ends.reading, path: "pipe").readFully(into: buffer)
         #expect(Array(buffer[..<count]) == Array(text.utf8))
       }
     }

@@ -260,13 +260,10 @@ struct PrometheusTests {
     process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
     process.arguments = command
     process.standardInput = FileHandle(forReadingAtPath: source)
-    let output = Pipe()
-    process.standardOutput = output
-    process.standardError = output
-    try process.run()
-    let bytes = output.fileHandleForReading.readDataToEndOfFile()
-    process.waitUntilExit()
-    return (process.terminationStatus, String(decoding: bytes, as: UTF8.self))
+    let errors = folder.put("errors")
+    process.standardError = FileHandle(forWritingAtPath: errors)
+    let output = try process.output() + Data(folder.bytes("errors"))
+    return (process.terminationStatus, String(decoding: output, as: UTF8.self))
   }
 }
 

@@ -16,7 +16,7 @@
     func directory() async {
       let folder = TemporaryDirectory()
       await #expect(processExitsWith: .success) { [path = folder.path as String] in
-        let lifeline = Lifeline()
+        let lifeline = try Lifeline()
         let parent = forkProcess()
         if parent == 0 {
           let store = try LogStore(directory: path, name: "fork")
@@ -40,7 +40,7 @@
     func archive() async {
       let folder = TemporaryDirectory()
       await #expect(processExitsWith: .success) { [path = folder.path as String] in
-        let lifeline = Lifeline()
+        let lifeline = try Lifeline()
         let parent = forkProcess()
         if parent == 0 {
           let store = try LogStore(directory: path, name: "fork")
@@ -86,7 +86,7 @@
     func opening() async {
       await #expect(processExitsWith: .success) {
         let folder = TemporaryDirectory()
-        let lifeline = Lifeline()
+        let lifeline = try Lifeline()
         let parent = forkProcess()
         if parent == 0 {
           var configuration = LogStore.Configuration()
@@ -116,7 +116,7 @@
         let folder = TemporaryDirectory()
         let store = try LogStore(directory: folder.path, name: "fork")
         store.logger(label: "l").info("x")
-        let archive = try store.blockingRotate(within: .seconds(60))
+        let archive = try store.blockingRotate()
         require(archive != nil)
         func pinAndFork() throws {
           TestPoint.handler = { [store] in
@@ -148,7 +148,7 @@
       let folder = TemporaryDirectory()
       await #expect(processExitsWith: .success) {
         [path = folder.path as String, hasHandlers = hasHandlers as Bool] in
-        let lifeline = Lifeline()
+        let lifeline = try Lifeline()
         var configuration = LogStore.Configuration()
         configuration.resumeLastArchive = true
         for message in ["first", "second"] {

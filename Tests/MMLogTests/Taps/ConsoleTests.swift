@@ -116,10 +116,8 @@ struct ConsoleTests {
 
   @Test("whoever does not read keeps nobody waiting, and is notified how much is missing")
   func blocked() throws {
-    var ends: [CInt] = [0, 0]
-    try #require(pipe(&ends) == 0)
-    let end = ends[1]
-    var tap = LogTap(Console(to: end), from: .info)
+    let ends = try makePipe()
+    var tap = LogTap(Console(to: ends.writing), from: .info)
     tap.capacity = 64 << 10
     let test = try TestStore { $0.taps = [tap] }
     let total = 5000
@@ -129,12 +127,12 @@ struct ConsoleTests {
       if number % 50 == 0 { try test.store.flush(.archive) }
     }
     try test.store.flush(.archive)
-    let reader = try PipeReader(ends[0])
+    let reader = try PipeReader(ends.reading)
     // From here on, there will be room again.
     test.log.info("last")
     try test.store.flush(.archive)
     try test.store.close()
-    close(ends[1])
+    close(ends.writing)
     let lines = reader.text().split(separator: "\n")
     let shown = lines.filter { $0.contains(" test: ") }.count
     let missing = lines.compactMap { line -> Int? in
@@ -173,10 +171,9 @@ struct ConsoleTests {
 
   @Test("a pipe without a reader and a closed descriptor harm nobody")
   func broken() throws {
-    var ends: [CInt] = [0, 0]
-    try #require(pipe(&ends) == 0)
-    close(ends[0])
-    for descriptor in [ends[1], -1] {
+    let ends = try makePipe()
+    close(ends.reading)
+    for descriptor in [ends.writing, -1] {
       let test = try TestStore { $0.taps = [LogTap(Console(to: descriptor), from: .warning)] }
       for number in 0..<100 {
         test.log.error("\(number)")
@@ -184,7 +181,7 @@ struct ConsoleTests {
       }
       #expect(try test.closeAndRead().messages == (0..<100).map { "\($0)" })
     }
-    close(ends[1])
+    close(ends.writing)
   }
 }
 

@@ -209,18 +209,14 @@ private final class RealJournal {
   func entries(_ count: Int, of identifier: String) throws -> [[String: Any]] {
     while true {
       try #require(process.isRunning)
-      let (reader, output) = (Process(), Pipe())
+      let reader = Process()
       reader.executableURL = URL(fileURLWithPath: Self.programs[2])
       reader.arguments = [
         "--directory", "\(run)/log/journal/\(try machine())", "--output", "json", "--all",
         "SYSLOG_IDENTIFIER=\(identifier)",
       ]
-      reader.standardOutput = output
       reader.standardError = FileHandle.nullDevice
-      try reader.run()
-      let lines = output.fileHandleForReading.readDataToEndOfFile().split(
-        separator: UInt8(ascii: "\n"))
-      reader.waitUntilExit()
+      let lines = try reader.output().split(separator: UInt8(ascii: "\n"))
       if lines.count >= count {
         return try lines.map {
           try #require(try JSONSerialization.jsonObject(with: Data($0)) as? [String: Any])
