@@ -279,14 +279,15 @@ import Testing
     #expect(sending.files == ["orders/tokyo/\(name)"])
   }
 
-  /// Opens a directory that was open before. A child of `fork()` in another test may keep its lock
-  /// for a moment.
+  /// Opens a directory that was open before. A child that another test starts may keep its lock for
+  /// a moment.
   private func opened(_ path: String, _ limits: ReceiverLimits) throws -> ReceivedArchives {
-    for _ in 0..<1000 {
-      if let archives = try? ReceivedArchives(at: path, limits) { return archives }
-      usleep(10_000)
+    var archives: ReceivedArchives?
+    _ = eventually {
+      archives = try? ReceivedArchives(at: path, limits)
+      return archives != nil
     }
-    return try ReceivedArchives(at: path, limits)
+    return try archives ?? ReceivedArchives(at: path, limits)
   }
 
   @Test("what another process left goes on, and is removed when it is too old")

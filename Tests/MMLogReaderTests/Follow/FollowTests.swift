@@ -243,8 +243,8 @@ import Testing
     let log = TestLog(bootID: Host.bootID())
     let path = log.save()[0]
     // Locks the ring, as a living process does.
-    var ring: File? = try File.open(path, [.read, .write])
-    #expect(try ring?.tryLock() == true)
+    let ring = try File.open(path, [.read, .write])
+    #expect(try ring.tryLock())
     log.write("now", ticks: 1)
     log.write("later than now", ticks: 1 << 60, thread: 2)
     log.write("now, too", ticks: 2, thread: 3)
@@ -255,7 +255,7 @@ import Testing
     log.archive()
     log.save()
     #expect(trace(follower) == ["much later"])
-    ring = nil
+    try ring.unlockAndClose()
     // One scan finds that the process is gone. The next scan ends the session.
     #expect(trace(follower) == [] && trace(follower) == [">"])
   }
@@ -447,8 +447,8 @@ import Testing
     log.write("a", ticks: 1)
     log.archive()
     // Locks the ring, as a living process does.
-    var ring: File? = try File.open(log.save()[0], [.read, .write])
-    #expect(try ring?.tryLock() == true)
+    let ring = try File.open(log.save()[0], [.read, .write])
+    #expect(try ring.tryLock())
     let follower = LogFollower(paths: [log.folder.path])
     #expect(trace(follower) == ["<", "a"])
     log.close(nil)
@@ -459,7 +459,7 @@ import Testing
     log.free(segment: 0)
     for path in log.save() { #expect(unlink(path) == 0) }
     #expect(trace(follower) == [])
-    ring = nil
+    try ring.unlockAndClose()
     #expect(trace(follower) + trace(follower) == ["_", ">"])
   }
 
@@ -505,13 +505,13 @@ import Testing
       log.write("a", ticks: 1)
       let path = log.save()[0]
       // Locks the ring, as a living process does.
-      var ring: File? = try File.open(path, [.read, .write])
-      #expect(try ring?.tryLock() == true)
+      let ring = try File.open(path, [.read, .write])
+      #expect(try ring.tryLock())
       let follower = LogFollower(paths: [log.folder.path])
       #expect(trace(follower) == ["<", "a"] && follower.unreadable.isEmpty)
       log.write("b", ticks: 2)
       log.save()
-      ring = nil
+      try ring.unlockAndClose()
       ForcedFault.force(.pread, errno: EIO, times: .max, under: path)
       defer { ForcedFault.clear(under: path) }
       for _ in 0..<3 {
@@ -721,8 +721,8 @@ import Testing
     let log = TestLog(bootID: Host.bootID(), archiveLevel: .info)
     var paths = log.save()
     // Locks the ring, as a living process does.
-    var ring: File? = try File.open(paths[0], [.read, .write])
-    #expect(try ring?.tryLock() == true)
+    let ring = try File.open(paths[0], [.read, .write])
+    #expect(try ring.tryLock())
     let follower = LogFollower(paths: [log.folder.path])
     log.write("a", ticks: 1)
     log.write("evicted", ticks: 2, level: .debug)
@@ -740,7 +740,7 @@ import Testing
     log.archive()
     log.close()
     log.save()
-    ring = nil
+    try ring.unlockAndClose()
     #expect(trace(follower) == [] && trace(follower) == [">"])
     // The ring may have records that a recovery will archive.
     #expect(trace(follower) == [] && follower.sessions.count == 1)
