@@ -75,10 +75,7 @@ import Testing
     @Test("a thread that ends while it writes into the shared segment leaves it to the others")
     func inTheSharedSegment() async {
       await #expect(processExitsWith: .success) {
-        let test = try TestStore {
-          $0.makeTiny()
-          $0.fullRing = .wait(upTo: .seconds(1))
-        }
+        let test = try TestStore { $0.makeTiny() }
         let log = test.log
         guard let pool = test.store.core.open?.session.ring.pool else { return require(false) }
         // As if as many threads as may have a segment of their own had one.
@@ -98,7 +95,7 @@ import Testing
         let losses = test.store.losses
         require(losses.isEmpty, "\(losses)")
         // Closing frees the shared segment's writer under its lock.
-        alarm(60)
+        endWhenHanging()
         let contents = try test.closeAndRead()
         require(contents.isClean && contents.messages == (0..<10).map { "\($0)" })
       }
@@ -123,7 +120,7 @@ import Testing
         }.join()
         ending.value = 0
         // Ends a walk over blocks that lead back to each other.
-        alarm(60)
+        endWhenHanging()
         for number in 0..<3 {
           try Thread(name: "later") { otherLog.info("\(number)") }.join()
         }

@@ -60,6 +60,12 @@ struct NestingTests {
     }
   }
 
+  /// Waits until the handler has logged once more.
+  private static func waitForSignal() {
+    let count = SignalLogger.count.load(ordering: .relaxed)
+    while SignalLogger.count.load(ordering: .relaxed) == count { sched_yield() }
+  }
+
   private static func logLine(_ index: Int, to log: Logger) {
     log.info(
       "\(index) \(index % 7 == 0 ? String(repeating: "x", count: 200) : "s")",
@@ -105,6 +111,8 @@ struct NestingTests {
           Self.logLine(index, to: log)
           index += 1
           if index % 200 == 0 { sched_yield() }
+          // On a busy machine, whoever sends the signals would not run meanwhile.
+          if index % 2000 == 0 { Self.waitForSignal() }
         }
         logged.value = index
         isDone.store(true, ordering: .releasing)

@@ -38,7 +38,8 @@ import Testing
     let contents = try test.closeAndRead()
     #expect(contents.isClean && isInOrder(contents))
     #expect(contents.records.count == Self.threads * Self.records)
-    #expect(statistics.frames > 10)
+    // Each thread has flushed eight times, perhaps all of them at once.
+    #expect(statistics.frames >= 8)
   }
 
   @Test("what frames of two threads pass over is captured from the ring")

@@ -86,10 +86,7 @@ struct NumberTests {
     try logMuch(test.log)
     try test.store.flush(.archive)
     for index in 0..<50 { test.log.info("later \(index)") }
-    let copy = TemporaryDirectory()
-    for name in try test.folder.names() where !name.hasPrefix(".") {
-      copy.put(name, try test.folder.bytes(name))
-    }
+    let copy = try test.copy()
     let store = try LogStore(directory: copy.path, name: "test")
     #expect(store.recoveredSessions.count == 1)
     try store.close()

@@ -30,15 +30,6 @@ struct SpanCaptureTests {
     }
   }
 
-  /// A copy of what the process would leave if it were killed now.
-  private func copy(of test: TestStore) throws -> TemporaryDirectory {
-    let copy = TemporaryDirectory()
-    for name in try test.folder.names() where name.hasSuffix(".ring") || name.hasSuffix(".mmlog") {
-      copy.put(name, try test.folder.bytes(name))
-    }
-    return copy
-  }
-
   private func recovered(_ dead: TemporaryDirectory) throws -> Contents {
     _ = try LogRecovery.recover(dead.path) { Issue.record("\($0)") }
     let contents = Contents(dead.path)
@@ -83,7 +74,7 @@ struct SpanCaptureTests {
     let expected = (0..<3).flatMap { number in
       left.map { $0 == "none" ? "of none \(number)" : "of the \($0) one \(number)" }
     }
-    let dead = try copy(of: test)
+    let dead = try test.copy()
     #expect(flight(Contents(test.folder.path)) == expected)
     #expect(flight(Contents(dead.path)) == expected)
     #expect(flight(try recovered(dead)) == expected)
@@ -155,7 +146,7 @@ struct SpanCaptureTests {
     for thread in threads { thread.join() }
     for (number, span) in spans.enumerated() { span.end("end \(number)", failed: number == 3) }
     try test.store.flush(.archive)
-    let dead = try copy(of: test)
+    let dead = try test.copy()
     for contents in [try test.closeAndRead(), try recovered(dead)] {
       let found = flight(contents)
       #expect(found.count == 102 && found.first == "span 3" && found.last == "end 3")
@@ -177,7 +168,7 @@ struct SpanCaptureTests {
     bad.end(failed: true)
     _ = try test.store.rotate(within: .seconds(300))
     let old = try test.folder.names(ending: ".mmlog")
-    let dead = try copy(of: test)
+    let dead = try test.copy()
     for name in old { try FileManager.default.removeItem(atPath: dead(name)) }
     #expect(flight(try recovered(dead)) == (0..<50).map { "open \($0)" })
     test.log.error("captures all that is left")
@@ -204,7 +195,7 @@ struct SpanCaptureTests {
     bad.end(failed: true)
     try flush(test)
     try test.store.capture(reason: "a test")
-    let dead = try copy(of: test)
+    let dead = try test.copy()
     let sessions = try LogRecovery.recover(dead.path) { Issue.record("\($0)") }
     // The drainer counts the loss.
     #expect(sessions.map { $0.losses.total(.corrupted) } == [1])
@@ -258,7 +249,7 @@ struct SpanCaptureTests {
     test.log.with(span: bad).debug("of the bad one")
     good.end()
     bad.end(failed: true)
-    let dead = try copy(of: test)
+    let dead = try test.copy()
     #expect(flight(Contents(dead.path)) == ["of the bad one"])
     #expect(flight(try recovered(dead)) == ["of the bad one"])
     try test.store.close()
@@ -270,7 +261,7 @@ struct SpanCaptureTests {
     let good = test.log.begin("good")
     for number in 0..<3 { test.log.with(span: good).debug("of the good one \(number)") }
     good.end()
-    let dead = try copy(of: test)
+    let dead = try test.copy()
     try test.store.close()
     let name = try #require(dead.names(ending: ".ring").first)
     var ring = try dead.bytes(name)
@@ -304,7 +295,7 @@ struct SpanCaptureTests {
     span.end(failed: true, captures: true)
     try test.store.flush(.archive)
     #expect(test.store.flightCounts.captured == 0)
-    #expect(flight(try recovered(copy(of: test))) == ["of the bad one"])
+    #expect(flight(try recovered(test.copy())) == ["of the bad one"])
     #expect(flight(try test.closeAndRead()) == [])
   }
 
@@ -330,7 +321,7 @@ struct SpanCaptureTests {
     }
     for thread in threads { thread.join() }
     try test.store.flush(.archive)
-    let dead = try copy(of: test)
+    let dead = try test.copy()
     for contents in [try recovered(dead), try test.closeAndRead()] {
       let isWhole = contents.isWhole
       let found = flight(contents)

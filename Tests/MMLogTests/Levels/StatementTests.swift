@@ -176,12 +176,16 @@ struct StatementTests {
     let test = try TestStore()
     test.log.level = .info
     var events = test.store.events.makeAsyncIterator()
-    try turnOn(try ring(test.folder), ["StatementTests.swift:5001"], for: 2)
+    let ring = try ring(test.folder)
+    try turnOn(ring, ["StatementTests.swift:5001"], for: 3600)
+    // The drainer may see this only when its time is over. That ends the rules that hold, too.
+    try turnOn(ring, ["StatementTests.swift:5001"], for: 2)
     var reported: [[String]] = []
-    while reported.count < 2, let event = await events.next() {
+    while reported.last?.isEmpty != true, let event = await events.next() {
       if case .levelsSet(let rules) = event { reported.append(rules.map(\.description)) }
     }
-    #expect(reported == [["StatementTests.swift:5001"], []])
+    #expect(reported.count > 1)
+    #expect(reported.dropLast().allSatisfy { $0 == ["StatementTests.swift:5001"] })
     #expect(!test.log.isEnabled(.debug))
     try test.store.blockingClose()
   }

@@ -87,9 +87,9 @@ import TestSupport
     for archive in archives {
       // A frame's rows are a MiB at the most, of which random numbers take a quarter.
       #expect(archive.size < (32 << 10) + (512 << 10), "\(archive.fileName)")
-      // The clock of a file system has steps of milliseconds.
+      // Times by three clocks, which a busy machine reads one after the other.
       let newest = max(archive.created, archive.lastTime)
-      #expect(newest <= archive.modified.advanced(by: .milliseconds(20)))
+      #expect(newest <= archive.modified.advanced(by: .seconds(60)))
       #expect(archive.age >= .zero && archive.age < .seconds(86400))
     }
   }
@@ -295,9 +295,12 @@ import TestSupport
   #if DEBUG
     @Test("an archive that cannot be read is reported once")
     func anArchiveThatCannotBeReadIsReportedOnce() async throws {
-      let test = try TestStore()
+      let test = try TestStore { $0.maintenanceInterval = .seconds(3600) }
       let first = try await roll(test)
       try await roll(test)
+      // Waits until the drainer has ended its pass, which asks for a scan when an archive is
+      // sealed. The scan that comes next is the last one then: no other meets the fault.
+      try test.store.blockingFlush(.archive)
       try test.store.blockingApplyRetention()
       let events = test.store.events
       ForcedFault.force(.fstatat, errno: EIO, times: 1, under: first.path)
@@ -704,11 +707,12 @@ import TestSupport
 
   @Test("how long an observer has been busy is known however many events it misses")
   func observerThatMissesEvents() async throws {
-    let (queue, archive, gate) = try await busyQueue(patience: 2_000_000_000)
-    let begun = Clock.monotonic()
+    let patience: UInt64 = 30_000_000_000
+    let (queue, archive, gate) = try await busyQueue(patience: patience)
     #expect(!queue.ask(archive, .count))
+    let asked = Clock.monotonic()
     for _ in 0..<2000 { queue.send(.resumed) }
-    while Clock.monotonic() - begun < 2_000_000_000 { Sleep.nanoseconds(10_000_000) }
+    while Clock.monotonic() - asked < patience { try await Task.sleep(for: .milliseconds(10)) }
     #expect(queue.ask(archive, .count))
     gate.unlock()
     queue.finish()
@@ -788,7 +792,9 @@ import TestSupport
   @Test("a directory taken away is made anew", arguments: ["removed", "renamed"])
   func aDirectoryTakenAwayIsMadeAnew(how: String) async throws {
     let folder = TemporaryDirectory()
-    let store = try LogStore(directory: folder("logs"), name: "test")
+    var configuration = LogStore.Configuration()
+    configuration.stallTime = .seconds(3600)
+    let store = try LogStore(directory: folder("logs"), name: "test", configuration: configuration)
     let events = store.events
     let log = store.logger(label: "l")
     log.info("first")

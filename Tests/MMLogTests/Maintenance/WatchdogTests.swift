@@ -29,12 +29,10 @@
     }
 
     /// With the ring on another file system, as is recommended where snapshots freeze one.
-    @Test("on a frozen file system, log calls, numbers and events go on if the ring is on a tmpfs")
+    @Test(
+      "on a frozen file system, log calls, numbers and events go on if the ring is on a tmpfs",
+      .enabled(if: FrozenDisk().isThere, "needs root, loop devices, mkfs.ext4 and fsfreeze"))
     func frozen() async {
-      guard FrozenDisk().isThere else {
-        print("SKIPPED  a frozen file system: needs root, loop devices, mkfs.ext4 and fsfreeze")
-        return
-      }
       // In a process of its own: tests that run beside it would hold its task back for minutes.
       await #expect(processExitsWith: .success) {
         let mount = FrozenDisk()

@@ -218,7 +218,12 @@
       }
       full.join()
       #expect(test.store.statistics.waitingShare >= 0.75)
-      if case .ringFilling(let part) = await next(isFilling) { #expect(part >= 0.75) }
+      let second = await next(isFilling)
+      if case .ringFilling(let part) = second {
+        #expect(part >= 0.75)
+      } else {
+        Issue.record("\(second as Any)")
+      }
       unblock(test)
       ending.wait()
       for thread in threads { thread.join() }
@@ -335,7 +340,7 @@
             mmlog_writer_at(block, 0).pointee.wait_end = 1
           }
         }
-        alarm(60)
+        endWhenHanging()
         let isKept = test.log.append(level: .info, "\([UInt8](repeating: 1, count: 1 << 20))")
         require(!isKept && test.store.losses.total(.ringFull) == 1, "\(test.store.losses)")
         _exit(0)

@@ -236,10 +236,7 @@ struct OverwrittenSegmentTests {
     }
     try test.store.blockingFlush(.archive)
     #expect(test.store.losses.total(.corrupted) == 1)
-    let dead = TemporaryDirectory()
-    for name in try test.folder.names() where name.hasSuffix(".ring") || name.hasSuffix(".mmlog") {
-      dead.put(name, try test.folder.bytes(name))
-    }
+    let dead = try test.copy()
     let sessions = try LogRecovery.recover(dead.path) { Issue.record("\($0)") }
     #expect(sessions.map { $0.losses.total(.corrupted) } == [1])
     #expect(sessions.map(\.corruption.count) == [1])

@@ -266,12 +266,12 @@ struct SegmentTests {
     #expect(record.thread.ordinal == 1)
   }
 
-  @Test(
-    "without memory for a record that needs some, it is dropped or cut, counted, and nothing else happens"
-  )
-  func noMemory() async {
-    await #expect(processExitsWith: .success) {
-      #if DEBUG
+  #if DEBUG
+    @Test(
+      "without memory for a record that needs some, it is dropped or cut, counted, and nothing else happens"
+    )
+    func noMemory() async {
+      await #expect(processExitsWith: .success) {
         let test = try TestStore { $0.makeTiny() }
         let text = String(repeating: "t", count: 9000)
         test.log.info("one")
@@ -287,14 +287,14 @@ struct SegmentTests {
         let kept = contents.messages.filter { !$0.allSatisfy { $0 == "t" } }
         require(kept == ["one", "two 1", "three \(text)"], "\(kept.map { $0.prefix(20) })")
         require(contents.corruption.isEmpty && contents.unfinished.isEmpty)
-      #endif
+      }
     }
-  }
+  #endif
 
-  @Test("without memory for the names of metadata, their record is dropped, and no other harmed")
-  func noMemoryForNames() async {
-    await #expect(processExitsWith: .success) {
-      #if DEBUG
+  #if DEBUG
+    @Test("without memory for the names of metadata, their record is dropped, and no other harmed")
+    func noMemoryForNames() async {
+      await #expect(processExitsWith: .success) {
         let test = try TestStore { $0.makeTiny() }
         let text = String(repeating: "t", count: 9000)
         test.log.info("before")
@@ -320,9 +320,9 @@ struct SegmentTests {
         let contents = try test.closeAndRead()
         require(contents.messages == ["before", "inner", "outer 1"], "\(contents.messages)")
         require(contents.isWhole, "\(contents.corruption)")
-      #endif
+      }
     }
-  }
+  #endif
 }
 
 /// Holds threads back until all have come.

@@ -183,18 +183,23 @@ struct StateSlotTests {
     let texts = (0..<3).map { index in
       String(repeating: "\(index)", count: [9, 31, 56][index])
     }
-    let left = LockedValue(3)
-    let threads = try texts.map { text in
+    let (rounds, isOver) = (LockedValue([0, 0, 0]), LockedValue(false))
+    let threads = try texts.enumerated().map { index, text in
       try Thread(name: "storer") {
-        for _ in 0..<20_000 { slot.store(text) }
-        left.withLock { $0 -= 1 }
+        while !isOver.withLock(\.self) {
+          for _ in 0..<1000 { slot.store(text) }
+          rounds.withLock { $0[index] += 1 }
+        }
       }
     }
+    defer {
+      isOver.withLock { $0 = true }
+      for thread in threads { thread.join() }
+    }
     let expected = Set(texts.map { "text=\($0)" } + ["text=\"\""])
-    while left.withLock({ $0 }) > 0 {
+    while rounds.withLock({ ($0.min() ?? 0) < 20 }) {
       for state in try Self.state(test.folder.path) { #expect(expected.contains(state)) }
     }
-    for thread in threads { thread.join() }
     try test.store.close()
   }
 

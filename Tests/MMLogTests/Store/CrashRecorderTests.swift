@@ -520,11 +520,10 @@ private let raisesAgain = Atomic<Bool>(false)
       return store
     }
 
-    /// Survives a signal, and waits some seconds at most until the signal is no longer recorded as
-    /// a crash.
+    /// Survives a signal, and waits until the signal is no longer recorded as a crash.
     private static func survive(_ path: String) throws {
       try MMLogSystem.Thread(name: "worker") { raise(SIGABRT) }.join()
-      for _ in 0..<100 where !Contents(path).crashes.isEmpty { usleep(100_000) }
+      require(eventually { Contents(path).crashes.isEmpty })
     }
 
     @Test("a signal that was survived while the ring is full is no cause of death, and is counted")
@@ -553,8 +552,7 @@ private let raisesAgain = Atomic<Bool>(false)
         for _ in 1...2 { try CrashRecorderTests.survive(path) }
         ForcedFault.clear(under: path)
         try store.flush(.archive)
-        let isMissing = { Contents(path).records.count { $0.level == .critical } < 2 }
-        for _ in 0..<100 where isMissing() { usleep(100_000) }
+        require(eventually { Contents(path).records.count { $0.level == .critical } == 2 })
         dieOfNoMemory()
       }
       let contents = Contents(folder.path)
