@@ -20,7 +20,13 @@ func decode(
 
 /// Runs the built `mmlogctl`.
 func control(_ arguments: [String], environment: [String: String] = ["TZ": "UTC"]) throws -> Run {
-  try run(
+  var arguments = arguments
+  // On a busy machine, a process may not answer for minutes.
+  let asking = ["set-level", "enable", "disable", "flush", "rotate", "capture"]
+  if let command = arguments.first, asking.contains(command), !arguments.contains("--timeout") {
+    arguments.insert(contentsOf: ["--timeout", "10m"], at: 1)
+  }
+  return try run(
     ChildProcess.path(of: "mmlogctl"), arguments, input: nil, environment: environment)
 }
 

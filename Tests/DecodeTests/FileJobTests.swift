@@ -505,7 +505,7 @@ import Testing
     log.save()
     let line = "follow --format message --until 2025-11-21T09:00:00.5Z"
     let run = try shell(
-      "timeout -s KILL 60 '\(tool)' \(line) '\(log.folder.path)'", folder: TemporaryDirectory())
+      "timeout -s KILL 600 '\(tool)' \(line) '\(log.folder.path)'", folder: TemporaryDirectory())
     #expect(run.status == 0 && run.output == "one\n", "\(run)")
   }
 
@@ -515,7 +515,7 @@ import Testing
     log.write("one", ticks: 1)
     log.save()
     let run = try shell(
-      "timeout -s KILL 60 '\(tool)' follow --format message '\(log.folder.path)' | head -n 1",
+      "timeout -s KILL 600 '\(tool)' follow --format message '\(log.folder.path)' | head -n 1",
       folder: TemporaryDirectory())
     #expect(run.status == 0 && run.output == "one\n", "\(run)")
   }
@@ -530,16 +530,17 @@ import Testing
     let process = Process()
     process.executableURL = URL(fileURLWithPath: tool)
     process.arguments = ["--follow", "--format", "message", log.folder.path]
-    let pipe = Pipe()
-    process.standardOutput = pipe
+    let ends = try makeFilePipe()
+    process.standardOutput = ends.writing
     process.standardError = FileHandle.nullDevice
     try process.run()
+    try ends.writing.close()
     // SIGTERM may be blocked, if it was blocked where the tests were started.
     defer { kill(process.processIdentifier, SIGKILL) }
     func read(_ text: String) -> String {
       var found = Data()
       while found.count < text.utf8.count {
-        let more = pipe.fileHandleForReading.readData(ofLength: text.utf8.count - found.count)
+        let more = ends.reading.readData(ofLength: text.utf8.count - found.count)
         if more.isEmpty { break }
         found += more
       }
@@ -580,7 +581,7 @@ import Testing
     for (option, expected) in [("", ""), ("--since 2025-11-21", "0\n1\n2\n")] {
       let line = "follow --format message -g 1 -C 1 --until 2025-11-22 \(option)"
       let run = try shell(
-        "timeout -s KILL 60 '\(tool)' \(line) '\(log.folder.path)'", folder: TemporaryDirectory())
+        "timeout -s KILL 600 '\(tool)' \(line) '\(log.folder.path)'", folder: TemporaryDirectory())
       #expect(run.status == 0 && run.output == expected, "\(run)")
     }
   }
@@ -609,7 +610,7 @@ import Testing
   func followingNothing() throws {
     for line in ["-f /dev/null", "follow /dev/stdin"] {
       let run = try shell(
-        "true | timeout -s KILL 60 '\(tool)' \(line)", folder: TemporaryDirectory())
+        "true | timeout -s KILL 600 '\(tool)' \(line)", folder: TemporaryDirectory())
       #expect(run.status == 3 && run.errors.contains("cannot be followed"), "\(run)")
     }
   }

@@ -4,7 +4,7 @@ import TestSupport
 
 /// A process that logs lines: `mmlog-pipe`. Tests stop it, kill it and send it requests.
 final class LoggingChild {
-  private let input = Pipe()
+  private let input: FileHandle
   private let process = Process()
   private let directory: String
 
@@ -12,23 +12,32 @@ final class LoggingChild {
     self.directory = directory
     process.executableURL = URL(fileURLWithPath: ChildProcess.path(of: "mmlog-pipe"))
     process.arguments = ["-d", directory, "-n", "piped", "--label", "lines"]
-    process.standardInput = input
+    let ends = try makeFilePipe()
+    input = ends.writing
+    process.standardInput = ends.reading
     try process.run()
+    try ends.reading.close()
   }
 
   var id: pid_t { process.processIdentifier }
 
   /// Makes the process log lines, and waits until the last line is in the ring.
   func log(_ lines: String...) throws {
-    for line in lines { input.fileHandleForWriting.write(Data("\(line)\n".utf8)) }
+    for line in lines { input.write(Data("\(line)\n".utf8)) }
     let last = lines.last ?? ""
-    while try !decode(["-q", "-g", "^\(last)$", directory]).output.contains(last) { usleep(1000) }
+    let isThere = try eventually {
+      try decode(["-q", "-g", "^\(last)$", directory]).output.contains(last)
+    }
+    if !isThere { throw Failure("'\(last)' is not logged") }
   }
 
   /// Stops the process, and waits until it is stopped.
   func stop() throws {
     kill(id, SIGSTOP)
-    while try !control(["status", directory]).output.contains("  stopped  ") { usleep(1000) }
+    let isStopped = try eventually {
+      try control(["status", directory]).output.contains("  stopped  ")
+    }
+    if !isStopped { throw Failure("the process does not stop") }
   }
 
   func goOn() { kill(id, SIGCONT) }
@@ -40,7 +49,7 @@ final class LoggingChild {
 
   /// Lets the process end by itself.
   func end() {
-    try? input.fileHandleForWriting.close()
+    try? input.close()
     process.waitUntilExit()
   }
 

@@ -115,14 +115,12 @@ import Testing
 
   @Test("a stop signal ends the wait for somebody who reads a pipe by name")
   func pipeWithoutReader() throws {
-    let log = log()
+    let (log, folder) = (log(), TemporaryDirectory())
+    log.folder.put("check.py", Array(checkStopped.utf8))
     let run = try shell(
-      """
-      cd '\(log.folder.path)' && mkfifo pipe && python3 -c "\(Self.unblocked)" \
-        "$(type -P timeout)" -k 10 1 '\(tool)' -o pipe '\(log.folder.path)'
-      """, folder: log.folder)
-    // 124: the first signal ended the program; 137: only SIGKILL did.
-    #expect(run.status == 124, "\(run)")
+      "python3 '\(log.folder("check.py"))' '\(tool)' '\(folder.path)' '\(log.folder.path)'",
+      folder: log.folder)
+    #expect(run == Run(output: "-15\n", errors: "", status: 0))
   }
 
   @Test("comma separated values") func commaSeparatedValues() throws {
@@ -512,6 +510,24 @@ import Testing
   }
 }
 
+private let checkStopped = """
+  import os, signal, subprocess, sys, time
+  tool, folder, logs = sys.argv[1:]
+  signal.pthread_sigmask(signal.SIG_SETMASK, [])
+  os.mkfifo(f"{folder}/pipe")
+  process = subprocess.Popen([tool, "-o", f"{folder}/pipe", logs])
+  def is_waiting():
+      # It opens the folder before it opens the pipe.
+      own = f"/proc/{process.pid}"
+      try: opened = [os.readlink(entry) for entry in os.scandir(f"{own}/fd")]
+      except OSError: return False
+      state = open(f"{own}/stat").read().rsplit(") ", 1)[1][0]
+      return state == "S" and os.path.realpath(folder) in opened
+  while process.poll() is None and not is_waiting(): time.sleep(0.01)
+  process.terminate()
+  print(process.wait(timeout=600))
+  """
+
 private let checkKilled = """
   import os, random, subprocess, sys, time
   tool, folder = sys.argv[1:]
@@ -519,24 +535,26 @@ private let checkKilled = """
            for name, start, step in [("a.log", 0, 3), ("b.log", 1, 3), ("c.log", 2, 3), ("all", 0, 1)]}
   seed = random.randrange(1 << 32)
   random.seed(seed)
-  started = time.monotonic()
-  kills = begun = 0
   for options in [["-o", "all"], ["--split-by", "label", "-o", "."]]:
-      for round in range(12):
+      round = kills = begun = 0
+      while round < 12 or round < 1000 and (kills < 3 or begun == 0):
           place = f"{folder}/{options[0]}-{round}"
           os.mkdir(place)
           if round % 2 and options[0] == "-o": open(f"{place}/all", "w").write(files["all"])
+          started = time.monotonic()
           process = subprocess.Popen([tool, "--format", "message", *options, folder], cwd=place)
           # Some of the first to the last of its steps; the first ones say how long it takes.
-          if round < 2:
-              process.wait()
-              took = time.monotonic() - started
+          if round < 2: process.wait()
           else: time.sleep(random.random() * took)
+          waited = time.monotonic() - started
           # What it writes has no name before it is whole, but is open.
           try: opened = [os.readlink(entry) for entry in os.scandir(f"/proc/{process.pid}/fd")]
           except OSError: opened = []
           process.kill()
-          if process.wait() == -9:
+          # What the machine has to do beside it may come and go.
+          if process.wait() != -9: took = waited
+          else:
+              took *= 1.2
               kills += 1
               begun += any(path.startswith(f"{os.path.realpath(place)}/") for path in opened)
           for name in os.listdir(place):
@@ -544,8 +562,8 @@ private let checkKilled = """
               whole = files[name.split(".unfinished-")[0]]
               assert name in files or round % 2 and options[0] == "-o", f"seed {seed}: {name}"
               assert open(f"{place}/{name}").read() == whole, f"seed {seed}: {name} is not whole"
-          started = time.monotonic()
-  assert kills >= 5 and begun > 0, f"seed {seed}: {kills} of 20 were killed, {begun} of them within a file"
+          round += 1
+      assert kills >= 3 and begun > 0, f"seed {seed}: {kills} of {round} were killed, {begun} of them within a file"
   """
 
 private let checkOutputs = """

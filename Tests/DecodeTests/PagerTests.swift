@@ -34,7 +34,7 @@ import Testing
     let run = try shell(
       """
       export MMLOG_PAGER='echo ready; exec sleep 1000'
-      timeout -s KILL 60 python3 '\(kept("run.py"))' \(signal) '\(tool)' '\(log.folder.path)'
+      timeout -s KILL 600 python3 '\(kept("run.py"))' \(signal) '\(tool)' '\(log.folder.path)'
       """, folder: kept)
     #expect(run == Run(output: "\(signal)\n", errors: "", status: 0))
   }

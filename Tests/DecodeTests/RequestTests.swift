@@ -63,7 +63,7 @@ import Testing
     }
     #expect(try control(["status", folder.path]).output.contains("a request is not answered yet"))
     child.goOn()
-    let run = try control(["flush", "--timeout", "5m", folder.path])
+    let run = try control(["flush", folder.path])
     #expect(run.status == 0, "\(run)")
     // The process has rotated, although nobody waited for that.
     let archives = try folder.names(ending: ".mmlog")

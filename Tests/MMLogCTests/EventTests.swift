@@ -57,11 +57,15 @@ struct EventTests {
     let store = try openStore(folder.path) { handled.listen(&$0) }
     ccalls_log_many(mmlog_get_logger(store, "c"), 3)
     #expect(mmlog_close(store, nil) == 0)
-    #expect(handled.kinds.suffix(2) == [MMLOG_EVENT_ROTATED, MMLOG_EVENT_SEALED])
-    let sealed = try #require(handled.events.last)
+    // On a busy machine, the drainer may stand still for seconds.
+    let events = handled.events.filter {
+      $0.kind != MMLOG_EVENT_STALLED && $0.kind != MMLOG_EVENT_RESUMED
+    }
+    #expect(events.map(\.kind).suffix(2) == [MMLOG_EVENT_ROTATED, MMLOG_EVENT_SEALED])
+    let sealed = try #require(events.last)
     #expect(sealed.path.hasPrefix(folder.path) && sealed.text.contains(sealed.path))
     #expect(handled.events.allSatisfy { !$0.text.isEmpty && !$0.text.contains("\n") })
-    #expect(handled.events.allSatisfy { !$0.isTrouble && $0.systemError == 0 })
+    #expect(events.allSatisfy { !$0.isTrouble && $0.systemError == 0 })
     let threads = Set(handled.events.map(\.thread))
     #expect(threads.count == 1 && !threads.contains(CurrentProcess.threadID()))
   }

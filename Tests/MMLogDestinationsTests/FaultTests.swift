@@ -212,7 +212,7 @@ import Testing
     let log = store.logger(label: "orders")
     for index in 0..<500 { log.info("line \(index)") }
     try await store.close()
-    let destination = CommandDestination(command: "sh '\(script)'", timeout: .seconds(2))
+    let destination = CommandDestination(command: "sh '\(script)'", timeout: .seconds(30))
     let shipper = try Shipper(
       of: logs.path, as: "test", to: destination, configuration: Self.quick)
     #expect(try await shipper.shipAll())

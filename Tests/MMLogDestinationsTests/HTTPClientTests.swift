@@ -99,7 +99,7 @@ import Testing
     ])
     let path = try server.file("sent", String(repeating: "0123456789", count: 1000))
     var settings = HTTPSettings()
-    (settings.timeout, settings.stallTimeout) = (.seconds(3600), .seconds(1))
+    (settings.timeout, settings.stallTimeout) = (.seconds(3600), .seconds(5))
     let client = HTTPClient(settings)
     let bodies: [HTTPRequest.Body] = [
       .none, .bytes(Array("some bytes".utf8)),

@@ -4,7 +4,7 @@
 
 FOLDER/plan has the answers as lines of JSON: {"status": 200, "headers": {}, "body": "base64",
 "fault": ""}. The last answer is repeated. Faults: "close" (before an answer), "half" (of the body),
-"never", "late" (after 3 s), "held" (until FOLDER/go is there), "stalled" (after half of the body),
+"never", "late" (after 7 s), "held" (until FOLDER/go is there), "stalled" (after half of the body),
 "slow" (byte by byte), "large".
 FOLDER/requests gets a line of JSON for each request. FOLDER/port gets the port when the server is
 ready.
@@ -46,7 +46,7 @@ class Handler(serving.Handler):
         if fault == "never":
             time.sleep(600)
         if fault == "late":
-            time.sleep(3)
+            time.sleep(7)
         while fault == "held" and not os.path.exists(f"{folder}/go"):
             time.sleep(0.01)
         if fault == "large":
