@@ -256,11 +256,14 @@ import Testing
     }
     for (short, long) in zip(texts(512), texts(16 * 512)) {
       for kind in [Redactor.redacted(url:), Redactor.redacted(form:), Redactor.redacted(text:)] {
-        let times = [short, long].map { text in
-          (0..<3).map { _ in processorTime { _ = kind(redactor)(text) } }.min() ?? 0
+        var times = (short: Int.max / 64, long: Int.max)
+        // Another machine may have had the processor meanwhile, and its time counts.
+        for round in 0..<10 where round < 3 || times.long >= 64 * times.short {
+          times.short = min(times.short, processorTime { _ = kind(redactor)(short) })
+          times.long = min(times.long, processorTime { _ = kind(redactor)(long) })
         }
         // 16 times the bytes would take 256 times as long if each were read with all behind it.
-        #expect(times[1] < 64 * times[0], "\(long.prefix(20)): \(times) ns")
+        #expect(times.long < 64 * times.short, "\(long.prefix(20)): \(times) ns")
       }
     }
   }
