@@ -236,7 +236,7 @@ import Testing
 
   @Test("requests that no client sends are answered, and the next one is served")
   func hostile() throws {
-    let receiver = try ReceiverProcess(["--max-archive", "1M"])
+    let receiver = try ReceiverProcess(["--max-archive", "1M", "--timeout", "30"])
     let long = String(repeating: "x", count: 100_000)
     let many = (0..<100_000).map { "h\($0): x\r\n" }.joined()
     func put(_ name: String, _ fields: String..., body: String = "abc") -> String {
