@@ -1,5 +1,4 @@
 import CMMLogCore
-import MMLogCrash
 import MMLogFormat
 import MMLogStorage
 import MMLogSystem
@@ -18,7 +17,8 @@ final class Drainer: @unchecked Sendable {
     /// When a fatal signal that the process has survived is to become a record.
     var survivedSignal: @Sendable () -> Void
     /// Receives why the ring cannot be used any more, at most once a second. Returns whether
-    /// another ring has replaced it, so that the drainer need not check it again.
+    /// another ring has replaced it, so that the drainer need not check it again. Must not call
+    /// the drainer, which is in the middle of its checks.
     var lostRing: @Sendable (LogError) -> Bool
     /// Receives the path of each archive that was sealed.
     var sealedArchive: @Sendable (String) -> Void

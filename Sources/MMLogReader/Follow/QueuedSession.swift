@@ -399,7 +399,9 @@ extension QueuedArchive {
 
   /// How many of the archive's rows are before a place.
   package func rows(before place: LogReader.Cursor.Place) -> Int {
-    frames.reduce(0) { $0 + Int($1.rows) } - unread(behind: place).rows
+    // With a backlog, most archives are behind the place: these need no walk.
+    if number > place.archive { return 0 }
+    return frames.reduce(0) { $0 + Int($1.rows) } - unread(behind: place).rows
   }
 
   /// How many of the archive's rows are behind a place, and the size of the frames that have them.
