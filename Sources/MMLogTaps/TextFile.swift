@@ -92,13 +92,14 @@ public struct TextFile: LogTap.Output {
     self.path = (try? CurrentProcess.absolutePath(path)) ?? path
     (folder, name) = self.path.splitAtLastSlash
     (self.format, self.rotation) = (format, rotation)
-    // Unlike an archive, a file of text may be small.
-    let rest = Rotation(age: rotation.age, calendar: rotation.calendar)
+    // Unlike an archive, a file of text may be small, and young.
     problem =
       if let size = rotation.size, size < 1 {
         "rotation.size is \(size): it must be at least 1, or nil"
+      } else if let age = rotation.age, age <= .zero {
+        "rotation.age is \(age): it must be more than zero, or nil"
       } else {
-        rest.problem
+        Rotation(calendar: rotation.calendar).problem
       }
     (self.count, self.mode) = (count, mode)
     writer = LineWriter(format.makeFormatter(for: nil, zone: zone))

@@ -1,6 +1,7 @@
 import Foundation
 import MMLog
 import MMLogStorage
+import MMLogSystem
 import TestSupport
 import Testing
 
@@ -31,6 +32,15 @@ import Testing
     let run = try control(["collect", "-o", out("all.tar"), folder.path])
     #expect(try names(out("all.tar")).contains("archives/copy.mmlog"), "\(run)")
     #expect(try text(out("all.tar"), "copy.mmlog") == String(decoding: bytes, as: UTF8.self))
+    // What has no room leaves no other archive out.
+    folder.put("large.mmlog", [UInt8](repeating: 7, count: 3 << 20))
+    let log = TestLog.closed("one")
+    let archive = log.save()[0].splitAtLastSlash.name
+    folder.put(archive, try log.folder.bytes(archive))
+    let part = try control(["collect", "-o", out("part.tar"), "--limit", "1M", folder.path])
+    let found = try names(out("part.tar"))
+    #expect(found.contains("archives/\(archive)"), "\(part)")
+    #expect(!found.contains("archives/large.mmlog"), "\(part)")
   }
 
   @Test("one file has archives, rings, crash reports, status and the machine")

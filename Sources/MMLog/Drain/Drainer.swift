@@ -1,4 +1,5 @@
 import CMMLogCore
+import MMLogCrash
 import MMLogFormat
 import MMLogStorage
 import MMLogSystem
@@ -212,7 +213,6 @@ final class Drainer: @unchecked Sendable {
     do {
       handoff.isClosing = true
       try moveBeforeAnew()
-      if session.ring.isDying { flight?.ask(.signal) }
       try moveRest()
       TestPoint.reach(.closeArchived)
       countLostSegments()
@@ -250,6 +250,7 @@ final class Drainer: @unchecked Sendable {
     // Records of any ticks: the counters of processors may differ a little.
     try handoff.move(.everything, until: .max)
     flight?.note(levels: handoff.takeWrittenLevels())
+    if session.ring.isDying { flight?.ask(.signal) }
     try capture(.everything)
   }
 

@@ -76,7 +76,18 @@ extension LogLiteral {
   }
 }
 
-extension LogInterpolation {
+extension LogMessage.StringInterpolation {
+  /// Adds a message that was made before, with its arguments, their names and their privacy.
+  ///
+  /// - Parameter message: The message.
+  /// - Complexity: O(n) in the number of its parts and the size of its arguments.
+  public mutating func appendInterpolation(_ message: LogMessage) {
+    parts += message.record.parts
+    valueParts += message.record.valueParts
+  }
+}
+
+extension LogLiteral.StringInterpolation {
   /// Adds a message that was made before, with its arguments, their names and their privacy.
   ///
   /// ```swift
@@ -85,9 +96,12 @@ extension LogInterpolation {
   /// ```
   ///
   /// - Parameter message: The message.
-  /// - Complexity: O(n) in the size of its arguments, which are copied.
+  /// - Complexity: O(n) in the number of its parts and the size of its arguments, which are copied.
   public mutating func appendInterpolation(_ message: LogMessage) {
     for part in message.record.parts { append(part) }
+    // Room was reserved for one argument in the message's place, if at all. From here on, each
+    // value makes its own.
+    expected = min(expected, -1)
     for part in message.record.valueParts {
       switch part {
       case .word(let word): append(word: word)
@@ -96,7 +110,9 @@ extension LogInterpolation {
       }
     }
   }
+}
 
+extension LogInterpolation {
   /// A literal cannot be a part of a message: it is made at the place of its own record.
   @available(*, unavailable, message: "use LogMessage for a message that is part of another one")
   public mutating func appendInterpolation(_ literal: LogLiteral) {}

@@ -5,10 +5,11 @@ import MMLogFormat
 /// incomplete.
 struct FragmentTable {
   private let session: LogReader.Session
-  private var pending: [Key: Pending] = [:]
+  /// The incomplete records that are no flight records, by thread.
+  private var others: [UInt32: Pending] = [:]
+  /// The incomplete flight records, by thread.
+  private var flight: [UInt32: Pending] = [:]
   private var pendingBytes = 0
-  /// How many of the incomplete records are no flight records.
-  private var othersCount = 0
   /// Whether the rest of a flight record may come in the next row, and not only, if ever, with
   /// another capture.
   private var isInCapture = false
@@ -49,11 +50,11 @@ struct FragmentTable {
 
   /// Whether the table has to be told (``end(_:isFlight:)``) of a whole record that was logged at
   /// `start`. Behind a capture, incomplete flight records do not change with other records.
-  func concerns(_ start: Start) -> Bool { !isSettled || start.isFlight && !pending.isEmpty }
+  func concerns(_ start: Start) -> Bool { !isSettled || start.isFlight && !flight.isEmpty }
 
   /// Whether a cursor may be behind all fragments. Flight records whose rest did not come with
   /// their capture do not count: for most, it never comes.
-  var isSettled: Bool { othersCount == 0 && !isInCapture }
+  var isSettled: Bool { others.isEmpty && !isInCapture }
 
   /// Adds a thread's next fragment, logged at `start` if it is the first of a record.
   mutating func add(_ fragment: RecordView, thread: UInt32, start: Start) -> Result {
@@ -61,8 +62,8 @@ struct FragmentTable {
     let key = Key(thread: thread, isFlight: start.isFlight)
     defer { noteCapture(after: key) }
     let before = isFirst ? end(key) : nil
-    guard isFirst || pending[key] != nil else { return .incomplete }
-    if isFull(for: key), pending.count > othersCount { forgetFlight() }
+    guard isFirst || has(key) else { return .incomplete }
+    if isFull(for: key) { forgetFlight() }
     if isFull(for: key) {
       return .unfinished(before ?? end(key) ?? unfinished(key, size: 0))
     }
@@ -71,9 +72,9 @@ struct FragmentTable {
     let had = record.assembler.pendingBytes
     let body = record.assembler.add(fragment)
     if record.assembler.isUnfinished {
-      pending[key] = record
+      if key.isFlight { flight[thread] = record } else { others[thread] = record }
       pendingBytes += record.assembler.pendingBytes
-      if key.isFlight { isInCapture = true } else { othersCount += 1 }
+      if key.isFlight { isInCapture = true }
     }
     if let body { return .whole(body, record.start) }
     if let before { return .unfinished(before) }
@@ -85,7 +86,7 @@ struct FragmentTable {
   ///
   /// - Returns: The record before it of the same kind, if that one was never finished.
   mutating func end(_ thread: UInt32, isFlight: Bool) -> LogReader.UnfinishedRecord? {
-    if pending.isEmpty { return nil }
+    if others.isEmpty, flight.isEmpty { return nil }
     let key = Key(thread: thread, isFlight: isFlight)
     defer { noteCapture(after: key) }
     return end(key)
@@ -94,7 +95,7 @@ struct FragmentTable {
   /// Takes in that a row of a thread was read: a row that is none of a flight record is behind the
   /// capture.
   private mutating func noteCapture(after key: Key) {
-    if !key.isFlight || pending.count == othersCount { isInCapture = false }
+    if !key.isFlight || flight.isEmpty { isInCapture = false }
   }
 
   private mutating func end(_ key: Key) -> LogReader.UnfinishedRecord? {
@@ -102,25 +103,35 @@ struct FragmentTable {
   }
 
   private mutating func remove(_ key: Key) -> Pending? {
-    guard let record = pending.removeValue(forKey: key) else { return nil }
-    pendingBytes -= record.assembler.pendingBytes
-    if !key.isFlight { othersCount -= 1 }
+    let record =
+      key.isFlight
+      ? flight.removeValue(forKey: key.thread) : others.removeValue(forKey: key.thread)
+    pendingBytes -= record?.assembler.pendingBytes ?? 0
     return record
+  }
+
+  private func has(_ key: Key) -> Bool {
+    (key.isFlight ? flight[key.thread] : others[key.thread]) != nil
   }
 
   /// Whether there is no room for another fragment.
   private func isFull(for key: Key) -> Bool {
-    pending[key] == nil && pending.count >= Self.maximumRecords || pendingBytes > Self.maximumBytes
+    !has(key) && others.count + flight.count >= Self.maximumRecords
+      || pendingBytes > Self.maximumBytes
   }
 
   /// Gives up the flight records, whose rest mostly never comes.
   private mutating func forgetFlight() {
-    for key in pending.keys where key.isFlight { _ = remove(key) }
+    for record in flight.values { pendingBytes -= record.assembler.pendingBytes }
+    flight = [:]
   }
 
   /// The records that are unfinished at the end, by thread.
   var unfinished: [LogReader.UnfinishedRecord] {
-    pending.map { unfinished($0.key, size: $0.value.assembler.pendingBytes) }
+    let keys = [(others, false), (flight, true)].flatMap { records, isFlight in
+      records.map { (Key(thread: $0.key, isFlight: isFlight), $0.value.assembler.pendingBytes) }
+    }
+    return keys.map { unfinished($0.0, size: $0.1) }
       .sorted { $0.threadOrdinal < $1.threadOrdinal }
   }
 

@@ -197,7 +197,10 @@ package final class ArchiveWriter {
     compressor = Compressor(level: compressionLevel)
     end = archive.end
     unsynced = UnsyncedBytes(from: archive.end)
-    hasOldEnd = try lock.file.status().size > archive.end
+    let size = try lock.file.status().size
+    hasOldEnd = size > archive.end
+    // Zeros behind the last payload may be missing.
+    if size < archive.end { try lock.file.truncate(to: archive.end) }
     self.lock = lock
     for frame in archive.frames {
       frameCount += 1

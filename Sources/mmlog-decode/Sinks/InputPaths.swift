@@ -58,15 +58,17 @@ struct InputPaths {
       throw UsageError(
         "'\(path)' would get the cursor and records; name another file for the cursor")
     }
-    if let status = try directory.status(of: name), files.contains(status.identity) {
+    let status = try directory.status(of: name)
+    if let status, files.contains(status.identity) {
       throw UsageError("'\(path)' is read, and would be overwritten; name another file")
     }
     if FileNames.isOurs(name) {
       throw UsageError("'\(path)' would be taken for a log; name another file")
     }
-    // Somebody may have renamed a log.
-    if let file = try? directory.openFile(name, [.read, .nonBlocking]),
-      try FileKind(of: file) != nil
+    // Somebody may have renamed a log. What cannot be read may be replaced.
+    if status?.isRegularFile == true,
+      let file = try? directory.openFile(name, [.read, .nonBlocking]),
+      (try? FileKind(of: file)) != nil
     {
       throw UsageError("'\(path)' is a log, and would be overwritten; name another file")
     }

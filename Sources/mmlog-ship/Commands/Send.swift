@@ -100,6 +100,8 @@ private struct Send {
   private func selectedRoutes() throws -> [Plan.Route] {
     guard isSelection else { return routes }
     let (prefixes, onlyCrashed) = (arguments.values(of: .session), arguments.isSet(.crashed))
+    var times = LogReader.Filter()
+    try arguments.setTimes(of: &times, .local)
     let selected: [Plan.Route] = try routes.compactMap { route in
       guard !route.target.settings.url.takesArchives else {
         throw UsageError(
@@ -107,7 +109,7 @@ private struct Send {
       }
       var target = route.target
       target.shipping.isSelection = true
-      try arguments.setTimes(of: &target.shipping.filter, .local)
+      (target.shipping.filter.since, target.shipping.filter.until) = (times.since, times.until)
       if !prefixes.isEmpty || onlyCrashed {
         var filter = LogReader.Filter()
         filter.sessions = prefixes

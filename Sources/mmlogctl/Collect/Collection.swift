@@ -19,6 +19,8 @@ struct Collection {
   }
 
   private var found: FoundRings
+  /// Files whose time is not known, because they cannot be read: support needs these most.
+  private let others: [String]
   private let filter: LogReader.Filter
   private let zone: LogTimeZone
   private let limit: Int
@@ -41,6 +43,7 @@ struct Collection {
     _ output: StandardOutput
   ) {
     (self.found, self.filter, self.zone, self.limit) = (found, filter, zone, limit)
+    others = found.others
     let host = Host.name().filter { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-") }
     tar = TarWriter(to: output, folder: "mmlog-\(host)-\(UTCTime(now).compact)")
   }
@@ -66,7 +69,12 @@ struct Collection {
     found.scanArchives()
     end += said - (rings + archives).reduce(0) { $0 + Self.mostSaid(of: $1) }
     var isFull = false
+    let unreadable = Set(others)
     for archive in archives {
+      if unreadable.contains(archive.path) {
+        try add(archive, before: end)
+        continue
+      }
       // No older archive replaces one that is too large: a log with holes helps nobody.
       isFull = try isFull || !add(archive, before: end)
       if isFull, leftOut.last?.path != archive.path {
@@ -183,16 +191,20 @@ struct Collection {
     sources((found.dead + found.running).map { ($0.image.path, "rings") })
   }
 
-  /// The archives of the time that is asked for, the newest first. Before them come files whose
-  /// time is not known, because they cannot be read: support needs these most.
+  /// The files whose time is not known, and the archives of the time that is asked for, the newest
+  /// first.
   private var archives: [Source] {
+    let unreadable = Set(others)
     let wanted = found.archives.filter { archive in
+      if unreadable.contains(archive.path) { return false }
       let last = archive.isSealed ? archive.lastTime : max(archive.lastTime, archive.modified)
       let first = archive.contents?.times?.lowerBound ?? archive.created
       return filter.since.map { last >= $0 } ?? true && filter.until.map { first < $0 } ?? true
     }
     let sorted = wanted.sorted { ($0.lastTime, $0.fileName) > ($1.lastTime, $1.fileName) }
-    return sources((found.others + sorted.map(\.path)).map { ($0, "archives") })
+    return sources(
+      others.map { ($0, $0.hasSuffix(FileNames.archiveSuffix) ? "archives" : "rings") }
+        + sorted.map { ($0.path, "archives") })
   }
 
   /// Gives each file a name of its own in the tar file.

@@ -64,14 +64,18 @@ struct FoundRings {
     }
   }
 
-  /// The paths of further rings and archives: they cannot be read, or have names that no store
-  /// gives.
+  /// The paths of further rings and archives in the named directories: they cannot be read, or have
+  /// names that no store gives.
   var others: [String] {
     let known = Set((running + dead).map(\.image.path) + archives.map(\.path))
-    return folders.flatMap { folder in
-      guard let directory = try? Directory.open(folder) else { return [String]() }
+    let suffixes = [
+      FileNames.archiveSuffix, FileNames.ringSuffix,
+      FileNames.ringSuffix + FileNames.unreadableSuffix,
+    ]
+    return paths.filter { !$0.hasSuffix(FileNames.ringSuffix) }.flatMap { path in
+      guard let directory = try? Directory.open(path) else { return [String]() }
       return ((try? directory.names()) ?? []).sorted()
-        .filter { $0.hasSuffix(FileNames.ringSuffix) || $0.hasSuffix(FileNames.archiveSuffix) }
+        .filter { name in suffixes.contains { name.hasSuffix($0) } }
         .map { directory.path(of: $0) }.filter { !known.contains($0) }
     }
   }

@@ -366,6 +366,22 @@ struct MetadataTests {
     #expect(contents.records[0].fields.map(\.value) == [.int(3), .int(3)])
   }
 
+  @Test("a message in another message keeps to its segment, wherever that ends")
+  func nestedMessageAtTheEnd() throws {
+    let test = try TestStore { $0.ringSize = 256 << 10 }
+    try onThreads(2) { _ in
+      for number in 0..<3000 {
+        let text = String(repeating: "x", count: number % 100)
+        let cause: LogMessage = "\(text): \(number as Int?) after \(number)"
+        test.log.info("\(cause), order \(number), user \(number)")
+      }
+    }
+    let contents = try test.closeAndRead()
+    #expect(contents.records.count == 6000 && contents.isClean)
+    let text = String(repeating: "x", count: 99)
+    #expect(contents.messages.contains("\(text): 99 after 99, order 99, user 99"))
+  }
+
   @Test("what a record says of its statement is the statement's")
   func source() throws {
     let test = try TestStore()

@@ -78,7 +78,7 @@ struct TextFileTests {
     let folder = TemporaryDirectory()
     let unusable: [(Rotation, String)] = [
       (Rotation(size: 0), "rotation.size is 0: it must be at least 1, or nil"),
-      (Rotation(age: .zero), "rotation.age is 0.0 seconds: it must be at least 1 second, or nil"),
+      (Rotation(age: .zero), "rotation.age is 0.0 seconds: it must be more than zero, or nil"),
       (Rotation(calendar: .hourly(minute: .max)), "there is no time of day 0:\(Int.max)"),
       (
         Rotation(calendar: .daily(in: "No/Where")),
