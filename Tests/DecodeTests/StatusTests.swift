@@ -93,7 +93,9 @@ import Testing
     folder.put("orders.\(log.identity.session).ring", [UInt8](repeating: 1, count: 8192))
     for command in [["status"], ["in-flight"], ["collect", "-o", folder("out.tar")]] {
       let run = try control(command + [folder.path])
-      #expect(run.status == 1 && run.output == "", "\(command): \(run)")
+      // The ring is collected nevertheless.
+      let isSilent = run.output.isEmpty == (command[0] != "collect")
+      #expect(run.status == 1 && isSilent, "\(command): \(run)")
       #expect(run.errors.contains(".ring cannot be read"), "\(command): \(run)")
       #expect(try control(command + [folder("nowhere")]).status == 3)
     }
