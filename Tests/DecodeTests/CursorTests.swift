@@ -115,7 +115,8 @@ import Testing
     let before = try folder.bytes(name)
     for other in [name, "new.mmlog", "new.ring"] {
       let run = try print("--cursor-file '\(folder(other))'")
-      #expect(run.status == 2 && run.output.isEmpty && run.errors.contains("; name another"), "\(run)")
+      #expect(run.status == 2 && run.output.isEmpty, "\(run)")
+      #expect(run.errors.contains("; name another"), "\(run)")
     }
     #expect(try folder.bytes(name) == before)
     #expect(try !folder.names().contains("new.mmlog") && !folder.names().contains("new.ring"))

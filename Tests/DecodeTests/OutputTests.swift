@@ -563,7 +563,8 @@ private let checkKilled = """
               assert name in files or round % 2 and options[0] == "-o", f"seed {seed}: {name}"
               assert open(f"{place}/{name}").read() == whole, f"seed {seed}: {name} is not whole"
           round += 1
-      assert kills >= 3 and begun > 0, f"seed {seed}: {kills} of {round} were killed, {begun} of them within a file"
+      said = f"seed {seed}: {kills} of {round} were killed, {begun} of them within a file"
+      assert kills >= 3 and begun > 0, said
   """
 
 private let checkOutputs = """
