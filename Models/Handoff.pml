@@ -4,7 +4,7 @@
  *   Writer      WriterSpace.nextSegment, Ring.openSegment, Ring.seal, WriterSpace.openSegment
  *   take, give  SegmentPool
  *   discard     Ring.discardOldest, SegmentPool.acquireUnpinned
- *   recycle     Ring.recycleOldest
+ *   recycle     Ring.evictOldest
  *   Drainer     Handoff.moveFrames, SegmentPool.pinOpen and acquireInTurn, Ring.lowestGeneration, Ring.free
  *   readAhead   Handoff.moveFrames, which collects a frame while another thread encodes the one before it
  *   capture     FlightRecorder.capture
@@ -185,7 +185,7 @@ inline forget(index, slot) {
   fi
 }
 
-/* Ring.recycleOldest: another thread may have acquired the segment meanwhile. */
+/* Ring.evictOldest: another thread may have acquired the segment meanwhile. */
 inline recycle() {
   atomic { found = NONE; oldest = 255; considerRetained(0); considerRetained(1); considerRetained(2); oldest = 0 };
   atomic {
