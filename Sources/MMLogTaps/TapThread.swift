@@ -146,6 +146,7 @@ final class TapThread: RecordTap, @unchecked Sendable {
     defer { if isLast { end.fulfill(()) } }
     // Read after it was set, if this pass is the last one.
     let deadline = state.withLock { $0.deadline }
+    var failures = 0
     while true {
       do {
         while try writeNext() {}
@@ -156,9 +157,12 @@ final class TapThread: RecordTap, @unchecked Sendable {
           return work.retry.delay
         }
         // What fails may work again in a moment: these are the last records. What has failed for
-        // longer than that will not.
+        // longer than that, or as often as any record is tried, will not.
+        failures += 1
         let hasFailedLong = work.isFailing && now - work.failingSince > Self.longFailure
-        if hasFailedLong || deadline.left <= 2 * Self.shortestPause { return giveUp() }
+        if hasFailedLong || failures == Self.tries || deadline.left <= 2 * Self.shortestPause {
+          return giveUp()
+        }
         Sleep.nanoseconds(Self.shortestPause)
       }
     }
