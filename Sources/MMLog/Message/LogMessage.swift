@@ -91,7 +91,7 @@ extension LogLiteral.StringInterpolation {
   /// Adds a message that was made before, with its arguments, their names and their privacy.
   ///
   /// ```swift
-  /// let cause: LogMessage = "disk \(disk) is full"
+  /// let cause: LogMessage = "no answer after \(attempt) attempts"
   /// log.error("order \(id) was refused: \(cause)")
   /// ```
   ///
