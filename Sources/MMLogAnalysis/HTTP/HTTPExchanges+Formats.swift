@@ -141,15 +141,20 @@ extension HTTPExchanges.Message {
   /// What of the message was not recorded, or has no room here.
   fileprivate var missing: [String?] {
     [
-      headers.isEmpty && headerCount == nil
-        ? "no header fields were recorded"
-        : headerCount.flatMap {
-          $0 > headers.count ? "\($0 - headers.count) header fields are missing" : nil
-        },
+      missingHeaders,
       headers.contains { $0.value.isCut } ? "a header field is cut" : nil,
       isBodyCut && body != nil ? "the body is cut" : nil,
       body == nil ? bodySize.map { "the body of \($0) bytes is missing" } : nil,
     ]
+  }
+
+  private var missingHeaders: String? {
+    guard let headerCount else {
+      return headers.isEmpty ? "no header fields were recorded" : nil
+    }
+    // Compared first: a logged number may be any.
+    return headerCount > headers.count
+      ? "\(headerCount - headers.count) header fields are missing" : nil
   }
 }
 

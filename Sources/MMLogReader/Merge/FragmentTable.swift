@@ -14,7 +14,7 @@ struct FragmentTable {
   /// another capture.
   private var isInCapture = false
 
-  private struct Key: Hashable {
+  private struct Key {
     let thread: UInt32
     let isFlight: Bool
   }
@@ -62,7 +62,7 @@ struct FragmentTable {
     let key = Key(thread: thread, isFlight: start.isFlight)
     defer { noteCapture(after: key) }
     let before = isFirst ? end(key) : nil
-    guard isFirst || has(key) else { return .incomplete }
+    guard isFirst || self[key] != nil else { return .incomplete }
     if isFull(for: key) { forgetFlight() }
     if isFull(for: key) {
       return .unfinished(before ?? end(key) ?? unfinished(key, size: 0))
@@ -72,7 +72,7 @@ struct FragmentTable {
     let had = record.assembler.pendingBytes
     let body = record.assembler.add(fragment)
     if record.assembler.isUnfinished {
-      if key.isFlight { flight[thread] = record } else { others[thread] = record }
+      self[key] = record
       pendingBytes += record.assembler.pendingBytes
       if key.isFlight { isInCapture = true }
     }
@@ -103,20 +103,20 @@ struct FragmentTable {
   }
 
   private mutating func remove(_ key: Key) -> Pending? {
-    let record =
-      key.isFlight
-      ? flight.removeValue(forKey: key.thread) : others.removeValue(forKey: key.thread)
-    pendingBytes -= record?.assembler.pendingBytes ?? 0
+    guard let record = self[key] else { return nil }
+    self[key] = nil
+    pendingBytes -= record.assembler.pendingBytes
     return record
   }
 
-  private func has(_ key: Key) -> Bool {
-    (key.isFlight ? flight[key.thread] : others[key.thread]) != nil
+  private subscript(key: Key) -> Pending? {
+    get { key.isFlight ? flight[key.thread] : others[key.thread] }
+    set { if key.isFlight { flight[key.thread] = newValue } else { others[key.thread] = newValue } }
   }
 
   /// Whether there is no room for another fragment.
   private func isFull(for key: Key) -> Bool {
-    !has(key) && others.count + flight.count >= Self.maximumRecords
+    self[key] == nil && others.count + flight.count >= Self.maximumRecords
       || pendingBytes > Self.maximumBytes
   }
 

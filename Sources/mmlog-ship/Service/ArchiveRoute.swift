@@ -114,9 +114,7 @@ extension ArchiveShipper.Event {
     case .shipped: return nil
     case .retrying(let archive, let attempt, let error, let delay):
       if isBlocked { return "\(error); nothing is sent until that is changed" }
-      guard attempt == 3 || attempt % 20 == 0 || error.hasAskedFor(delay) else { return nil }
-      return "\(archive.fileName): \(error); tried \(count(attempt, "time")), the next time in "
-        + "\(delay.components.seconds) s"
+      return error.sentence(attempt, next: delay).map { "\(archive.fileName): \($0)" }
     case .refused(let archive, let reason):
       return "\(archive.fileName) was refused; 'mmlog-ship retry' sends it again: \(reason)"
     case .failed(let error): return "\(error)"

@@ -107,10 +107,7 @@ extension Shipper.Event {
     switch self {
     case .started, .acknowledged: return nil
     case .retrying(_, let attempt, let error, let delay):
-      // The first failures may be a restart of the destination.
-      guard attempt == 3 || attempt % 20 == 0 || error.hasAskedFor(delay) else { return nil }
-      return "\(error); tried \(count(attempt, "time")), the next time in "
-        + "\(delay.components.seconds) s"
+      return error.sentence(attempt, next: delay)
     case .blocked(let error): return "\(error); nothing is sent until that is changed"
     case .resumed: return "the destination takes records again"
     case .refused(_, 0, let reason):

@@ -1,4 +1,5 @@
 import CommandLineTool
+import LogCommands
 import MMLogDestinations
 import MMLogShipping
 import MMLogStorage
@@ -81,8 +82,20 @@ extension Plan.Route {
 }
 
 extension DeliveryError {
+  /// A sentence about a try that has failed; nil if it is not worth a line: the first failures may
+  /// be a restart of the destination.
+  ///
+  /// - Parameters:
+  ///   - attempt: How many tries have failed.
+  ///   - delay: How long it is until the next one.
+  func sentence(_ attempt: Int, next delay: Duration) -> String? {
+    guard attempt == 3 || attempt % 20 == 0 || hasAskedFor(delay) else { return nil }
+    return "\(self); tried \(count(attempt, "time")), the next time in "
+      + "\(delay.components.seconds) s"
+  }
+
   /// Whether the receiver has asked for a pause of a minute or more, which is reported at once.
-  func hasAskedFor(_ delay: Duration) -> Bool {
+  private func hasAskedFor(_ delay: Duration) -> Bool {
     if case .tryAgain(.some) = remedy { delay >= .seconds(60) } else { false }
   }
 }
